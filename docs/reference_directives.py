@@ -108,7 +108,7 @@ class HyperParameters(_Generated):
             allowed = kind.__name__ + (" or null" if optional else "")
             if rule.choices:
                 allowed = " or ".join(rule.choices)
-            elif rule.minimum is not None:
+            elif kind in (int, float) and rule.minimum is not None:
                 allowed += f" from {rule.minimum:g}"
                 if rule.below is not None:
                     allowed += f", below {rule.below:g}"

@@ -19,47 +19,37 @@ _MOST_BYTES = 1 << 20
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__, json_flag=False)
-    parser.add_argument("--host", default="localhost", help="host name of the server")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--host", default="localhost", help="host name of the server")
+    add(
         "--port",
         type=cli.at_least(1, 65_535),
         help=f"port of the server (default: {PORTS['grpc']} for grpc, {PORTS['rest']} "
         "for rest)",
     )
-    parser.add_argument(
-        "--model", required=True, help="name of the model on the server"
-    )
-    parser.add_argument(
+    add("--model", required=True, help="name of the model on the server")
+    add(
         "--version",
         type=cli.at_least(1),
         help="version of the model (default: the newest)",
     )
-    parser.add_argument(
-        "--protocol", choices=tuple(PORTS), default="grpc", help="protocol of requests"
-    )
-    parser.add_argument(
-        "--batch_size", type=cli.at_least(1), default=32, help="lines per request"
-    )
-    parser.add_argument(
-        "--concurrency",
-        type=cli.at_least(1),
-        default=4,
-        help="simultaneous requests",
-    )
-    parser.add_argument(
+    add("--protocol", choices=tuple(PORTS), default="grpc", help="protocol of requests")
+    add("--batch_size", type=cli.at_least(1), default=32, help="lines per request")
+    add("--concurrency", type=cli.at_least(1), default=4, help="simultaneous requests")
+    add(
         "--timeout",
         type=cli.between(0.001, 86_400),
         default=60.0,
         help="seconds to wait for a response",
     )
-    parser.add_argument(
+    add(
         "--retries",
         type=cli.at_least(0),
         default=6,
         help="retries per request if the server is busy or unreachable, at most 8 s "
         "apart",
     )
-    parser.add_argument(
+    add(
         "--scores",
         action="store_true",
         help="print the score and a tab before each translation",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,43 +26,40 @@ if TYPE_CHECKING:
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_decoding_flags(parser, model_required=False)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--split",
         choices=SPLITS,
         help="split of the model's problem to score (default: test)",
     )
-    parser.add_argument(
+    add(
         "--source_file",
         type=cli.not_empty,
         help="sentences to translate instead of a split",
     )
-    parser.add_argument(
+    add(
         "--reference_file",
         nargs="+",
         metavar="FILE",
         help="reference translations; further files add alternative references",
     )
-    parser.add_argument(
-        "--hypothesis_file",
-        type=cli.not_empty,
-        help="existing translations to score",
-    )
-    parser.add_argument(
+    add("--hypothesis_file", type=cli.not_empty, help="existing translations to score")
+    add(
         "--target_lang",
         help="target language for the paper's BLEU (default: the model's)",
     )
-    parser.add_argument(
+    add(
         "--compare",
         metavar="OTHER",
         help="model directory, or file of translations, to compare with by paired "
         "bootstrap",
     )
-    parser.add_argument(
+    add(
         "--comet_dir",
         type=cli.not_empty,
         help="folder for COMET's input files; the command to run on them is printed",
     )
-    parser.add_argument(
+    add(
         "--output_file",
         type=cli.not_empty,
         help="file to which the translations are also written",
@@ -190,21 +188,21 @@ def _translations(
         alpha=args.alpha,
         nbest=split_scores.num_hypotheses(language, beam_size),
     )
-    checkpoint = ", ".join(loaded.checkpoints)
+    text: list[str] = []
     if test_set.is_trees:
         scores, translations = split_scores.evaluate(
             translator, test_set.pairs(), language, args.batch_size
         )
-        summary, values = scores.text(), scores.to_dict()
+        text, values = [scores.figures()], asdict(scores)
     else:
         translations, seconds = split_scores.translate(
             translator, test_set.sources, args.batch_size
         )
         tokens = sum(translation.tokens for translation in translations)
-        summary = split_scores.speed(len(translations), tokens, seconds)
         values = {"sentences": len(translations), "tokens": tokens, "seconds": seconds}
+    speed = split_scores.speed(values["sentences"], values["tokens"], values["seconds"])
     lines = [translation.text for translation in translations]
-    return lines, [summary], values | {"checkpoint": checkpoint}
+    return lines, [*text, speed], values | {"checkpoint": ", ".join(loaded.checkpoints)}
 
 
 def _check_output(output_file: str | None, data_dir: str | None) -> None:

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 def _parser() -> cli.ArgumentParser:
     parser = import_command.parser(__doc__)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--checkpoint",
         required=True,
         help="folder of checkpoints, prefix of a checkpoint, or folder of a SavedModel",
     )
-    parser.add_argument(
+    add(
         "--config",
         nargs="+",
         default=(),
@@ -32,24 +33,20 @@ def _parser() -> cli.ArgumentParser:
         help="configuration files of the training (data.yml); later files override "
         "earlier ones",
     )
-    parser.add_argument(
+    add(
         "--auto_config",
         action="store_true",
         help="use OpenNMT-tf's defaults for --auto_config: a beam size of 4, unless "
         "--config sets another",
     )
-    parser.add_argument(
+    add(
         "--model",
         help="name in OpenNMT-tf's catalog (TransformerBase), or Python file of the "
         "model, which is read but not run (default: the folder's model_description.py)",
     )
-    parser.add_argument(
-        "--source_spm", help="SentencePiece model of the source language"
-    )
-    parser.add_argument(
-        "--target_spm", help="SentencePiece model of the target language"
-    )
-    parser.add_argument(
+    add("--source_spm", help="SentencePiece model of the source language")
+    add("--target_spm", help="SentencePiece model of the target language")
+    add(
         "--vocab_file",
         help="vocabulary file of a SavedModel of t2t_repro; not needed for a "
         "SentencePiece vocabulary",

@@ -7,7 +7,6 @@ command resumes if input and output are files.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ def _parser() -> cli.ArgumentParser:
     translate_flags.add_extra_length(parser, "an output")
     # The other flags of `translate` do not apply to trees and keep their defaults.
     translate_parser = cli.ArgumentParser("")
-    translate_flags.add(translate_parser)
+    translate_flags.add_flags(translate_parser)
     defaults = vars(translate_parser.parse_args([])) | {"scores": False}
     parser.set_defaults(**{k: v for k, v in defaults.items() if k != "extra_length"})
     return parser
@@ -39,10 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
     parser: Any = translate_text(args, _load)
-    print(
+    cli.log(
         f"{parser.repaired:,} of {parser.parsed:,} trees were repaired, because no "
-        "hypothesis was a tree over the words of the sentence",
-        file=sys.stderr,
+        "hypothesis was a tree over the words of the sentence"
     )
 
 

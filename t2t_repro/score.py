@@ -74,12 +74,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.json:
         print(json.dumps(corpus.to_dict() | {"checkpoint": loaded.checkpoints[0]}))
     else:
-        print(corpus.text(), file=sys.stderr)
+        cli.log(corpus.text())
     if corpus.cut:
-        print(
+        cli.log(
             f"cut to {scorer.max_input_length} subwords, EOS included: "
-            f"{corpus.cut:,} of {corpus.pairs:,} source lines",
-            file=sys.stderr,
+            f"{corpus.cut:,} of {corpus.pairs:,} source lines"
         )
 
 

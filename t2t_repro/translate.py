@@ -6,7 +6,6 @@ same command resumes if input and output are files.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ def _parser() -> cli.ArgumentParser:
         action="store_true",
         help="write the score and a tab before each translation",
     )
-    translate_flags.add(parser)
+    translate_flags.add_flags(parser)
     return parser
 
 
@@ -39,10 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_models(args.verbose, args.no_fast)
     translator: Any = translate_text(args, _load)
     if args.terms is not None:
-        print(
+        cli.log(
             f"{translator.met:,} of {translator.needed:,} required terms appear in the "
-            "translations",
-            file=sys.stderr,
+            "translations"
         )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli, model_flags
 from t2t_repro.runs.run_metadata import require_model
-from t2t_repro.system.atomic_file import write_text_atomically
+from t2t_repro.system.atomic_file import new_text_file
 from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,21 +24,18 @@ if TYPE_CHECKING:
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
-    parser.add_argument(
-        "--text", help="sentence to translate; optional initial sentence with --live"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--text", help="sentence to translate; optional initial sentence with --live")
+    add(
         "--live",
         action="store_true",
         help="embed the model in the page (at most 32 million parameters)",
     )
-    parser.add_argument(
+    add(
         "--translation",
         help="translation whose attention is shown (default: the model's)",
     )
-    parser.add_argument(
-        "--output", type=cli.not_empty, default="attention.html", help="HTML file"
-    )
+    add("--output", type=cli.not_empty, default="attention.html", help="HTML file")
     model_flags.add_search_flags(parser)
     return parser
 
@@ -46,14 +43,12 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates the sentence and writes the page."""
     args = _parser().parse_args(argv)
-    output = Path(args.output)
     if args.text is None and not args.live:
         raise UserError("--text is missing; give a sentence, or --live")
     if args.translation is not None and args.live:
         raise UserError(
             "--translation cannot be combined with --live; type it into the page"
         )
-    _check_output(output)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.analysis.inspect_translation import MOST_HYPOTHESES, check_sentence
@@ -71,13 +66,15 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"a page cannot show a beam of {beam_size} hypotheses; give "
             f"--beam_size {MOST_HYPOTHESES} or less"
         )
-    loaded = load_models(directory, [args.checkpoint])
-    model_dir, checkpoint = loaded.model_dirs[0].path, Path(loaded.checkpoints[0])
-    name = f"{model_dir.resolve().name} ({checkpoint.name})"
-    make = _live_page if args.live else _attention_page
-    page, message, values = make(args, loaded, name)
-    write_text_atomically(output, page)
-    result = {"output": str(output), "checkpoint": str(checkpoint)} | values
+    # Opened first, so that a missing folder is reported before the model is loaded.
+    with new_text_file(args.output) as file:
+        loaded = load_models(directory, [args.checkpoint])
+        model_dir, checkpoint = loaded.model_dirs[0].path, Path(loaded.checkpoints[0])
+        name = f"{model_dir.resolve().name} ({checkpoint.name})"
+        make = _live_page if args.live else _attention_page
+        page, message, values = make(args, loaded, name)
+        file.write(page)
+    result = {"output": args.output, "checkpoint": str(checkpoint)} | values
     cli.print_result(message, result, args.json)
 
 
@@ -122,14 +119,6 @@ def _live_page(
     page = live_page(loaded.models[0], hparams, vocabulary, file_name, name, text)
     megabytes = len(page.encode()) / 1e6
     return page, f"Page: {args.output} ({megabytes:.1f} MB)", {"text": text}
-
-
-def _check_output(output: Path) -> None:
-    """Rejects a path that cannot be written, before the model is loaded."""
-    if output.is_dir():
-        raise UserError(f"--output {output} is a folder; name a file in it")
-    if not output.parent.is_dir():
-        raise UserError(f"--output {output}: the folder {output.parent} does not exist")
 
 
 if __name__ == "__main__":

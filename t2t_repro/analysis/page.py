@@ -118,11 +118,7 @@ def _packed(weights: Weights) -> dict[str, Any]:
     """Returns weights (layers, heads, queries, keys) in a JSON-compatible format."""
     layers, heads = weights.shape[:2]
     values = np.rint(weights * WEIGHT_UNIT).astype("<u2")
-    return {
-        "layers": layers,
-        "heads": heads,
-        "weights": base64_text(values.tobytes()),
-    }
+    return {"layers": layers, "heads": heads, "weights": base64_text(values.tobytes())}
 
 
 def page_part(package: str, name: str) -> str:

@@ -68,14 +68,12 @@ class ArgumentParser(argparse.ArgumentParser):
         self.exit(EXIT_USER_ERROR, f"error: {message} (see --help)\n")
 
 
-class _HelpFormatter(argparse.HelpFormatter):
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
     """Appends the default to the help of each flag that has one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        no_default = action.default in (None, False, "", (), argparse.SUPPRESS)
-        if no_default or not action.help:
-            return action.help
-        return f"{action.help} (default: %(default)s)"
+        has_default = action.default not in (None, False, "", ())
+        return super()._get_help_string(action) if has_default else action.help
 
 
 def add_fast_flag(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +162,8 @@ def run(
         sys.exit(EXIT_BROKEN_PIPE)
     except Exception as error:
         line = error_line(error)
-        if line is None or _is_verbose(argv):
+        flags = sys.argv if argv is None else argv
+        if line is None or os.environ.get(_VERBOSE) or "--verbose" in flags:
             raise
         _fail(f"error: {line}", EXIT_USER_ERROR)
     sys.exit(0)
@@ -197,6 +196,11 @@ def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:
     print(json.dumps(values, ensure_ascii=False) if as_json else text, flush=True)
 
 
+def log(line: str) -> None:
+    """Prints a line to standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def _program() -> str | None:
     """Returns the command line of the program, such as `python -m t2t_repro.train`."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
@@ -204,13 +208,8 @@ def _program() -> str | None:
     return f"python -m {name}" if name.startswith("t2t_repro.") else None
 
 
-def _is_verbose(argv: Sequence[str] | None) -> bool:
-    arguments = sys.argv[1:] if argv is None else argv
-    return bool(os.environ.get(_VERBOSE)) or "--verbose" in arguments
-
-
 def _fail(line: str, status: int) -> NoReturn:
-    print(line, file=sys.stderr, flush=True)
+    log(line)
     sys.exit(status)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any, NamedTuple
 
 from t2t_repro.command_line import cli
@@ -90,6 +89,6 @@ def precision_of(args: Any) -> Precision:
 
     reason = unsupported_reason()
     if reason:
-        print(f"--precision int8: {reason}; using float32", file=sys.stderr)
+        cli.log(f"--precision int8: {reason}; using float32")
         return Precision("float32", None)
     return Precision("int8", args.calibration_file)

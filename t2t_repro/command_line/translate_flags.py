@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
@@ -13,21 +12,15 @@ from t2t_repro.system.errors import UserError
 if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
 
+_OTHER_SEARCHES = ("sampling", "tensor2tensor_rules", "prefix_file")
 # The flags with which each flag cannot be combined.
 _EXCLUDED = {
     "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
     "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
     "alignment": ("nbest",),
     "nbest": ("scores",),
-    "xla": ("sampling", "tensor2tensor_rules", "prefix_file"),
-    "terms": (
-        "sampling",
-        "tensor2tensor_rules",
-        "prefix_file",
-        "min_length",
-        "no_repeat_ngram",
-        "xla",
-    ),
+    "xla": _OTHER_SEARCHES,
+    "terms": (*_OTHER_SEARCHES, "min_length", "no_repeat_ngram", "xla"),
 }
 LINES_THAT_PAY = 2000
 """Minimum number of input lines for which compiling the search saves time."""
@@ -51,82 +44,79 @@ def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
     )
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """Adds the additional flags of `translate`."""
     add_extra_length(parser, "a translation")
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--min_length",
         type=cli.at_least(1),
         help="minimum number of subwords of a translation, EOS included",
     )
-    parser.add_argument(
+    add(
         "--no_repeat_ngram",
         type=cli.at_least(1),
         help="length in subwords of the sequences that may not occur twice in a "
         "translation",
     )
-    parser.add_argument(
+    add(
         "--prefix_file",
         help="file with one prefix per input line; each translation begins with its "
         "prefix, which may be empty",
     )
-    parser.add_argument(
+    add(
         "--terms",
         help="file of lexical constraints: a source term, a tab and a target term per "
         "line",
     )
-    parser.add_argument(
+    add(
         "--nbest",
         type=cli.at_least(1),
         help="number of translations per line, written best first in Moses' n-best "
         "format",
     )
-    parser.add_argument(
+    add(
         "--alignment",
         action="store_true",
         help="append ||| and the word alignment in Pharaoh format to each translation",
     )
-    parser.add_argument(
+    add(
         "--alignment_layer",
         type=cli.at_least(0),
         help="decoder layer, counted from 0, whose attention gives the alignment "
         "(default: the penultimate one)",
     )
-    parser.add_argument(
+    add(
         "--xla",
         action=argparse.BooleanOptionalAction,
         help="compile the search for batches of one sentence, once per 16 subwords of "
         "length (default: only on a CPU in float32 with --batch_size 1, a d_model of "
         f"at most {WIDEST_THAT_PAYS}, and a file of {LINES_THAT_PAY:,} lines or more)",
     )
-    parser.add_argument(
+    add(
         "--tensor2tensor_rules",
         action="store_true",
         help="use exactly the length limit, stopping rule and scores of tensor2tensor; "
         "a translation then depends on its batch",
     )
-    parser.add_argument(
-        "--sampling", action="store_true", help="sample instead of using beam search"
-    )
-    parser.add_argument(
+    add("--sampling", action="store_true", help="sample instead of using beam search")
+    add(
         "--temperature",
         type=cli.between(0.001, 1000),
         help="softmax temperature; below 1 sharpens the distribution (default: 1)",
     )
-    parser.add_argument(
+    add(
         "--top_k",
         type=cli.at_least(1),
         help="sample only from the K most likely tokens (default: all)",
     )
-    parser.add_argument(
+    add(
         "--top_p",
         type=cli.share,
         help="sample only from the smallest set of tokens with this total probability "
         "(default: 1)",
     )
-    parser.add_argument(
-        "--seed", type=cli.at_least(0), help="random seed of --sampling (default: 0)"
-    )
+    add("--seed", type=cli.at_least(0), help="random seed of --sampling (default: 0)")
 
 
 def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
@@ -202,11 +192,9 @@ def compiles_search(args: Any, lines: int | None, hparams: HParams) -> bool:
         and not tf.config.list_physical_devices("GPU")
     )
     if pays:
-        print(
+        cli.log(
             f"compiling the search for {lines:,} lines in batches of one (disable with "
-            "--no-xla)",
-            file=sys.stderr,
-            flush=True,
+            "--no-xla)"
         )
     return pays
 

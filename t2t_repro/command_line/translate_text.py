@@ -15,7 +15,7 @@ from t2t_repro.system.errors import UserError
 if TYPE_CHECKING:
     from t2t_repro.translation.parser import Parser
     from t2t_repro.translation.terms import TermTranslator
-    from t2t_repro.translation.translation_files import Align, InputText, Output, Record
+    from t2t_repro.translation.translation_files import Align, InputText, Output
     from t2t_repro.translation.translator import Translator
 
     AnyTranslator = Translator | Parser | TermTranslator
@@ -78,7 +78,10 @@ def translate_text(
     from t2t_repro.translation.translation_files import (
         InputText,
         TranslationState,
+        nbest_record,
         open_output,
+        scored_record,
+        text_record,
         translate_windows,
     )
 
@@ -95,10 +98,13 @@ def translate_text(
     inputs = (each for each in (text, prefixes) if each is not None)
     if all(each.fingerprint for each in inputs) and args.output_file != "-":
         identity = _identity(args, text, prefixes, prepared)
+    record = scored_record if args.scores else text_record
+    if args.nbest is not None:
+        record = nbest_record
     with open_output(args.output_file, identity) as output:
         state = TranslationState(**output.state)
         if state.lines:
-            _log(f"resuming after line {state.lines:,} of {text.lines:,}")
+            cli.log(f"resuming after line {state.lines:,} of {text.lines:,}")
         with (
             _interruptible(output),
             progress_bar(text.lines, state.lines, show_progress) as progress,
@@ -110,7 +116,7 @@ def translate_text(
                 batch_size=args.batch_size,
                 # On a terminal each line is translated immediately.
                 window=1 if interactive else args.window,
-                record=_record(args),
+                record=record,
                 progress=progress,
                 prefixes=prefixes.read() if prefixes else None,
                 align=prepared.align,
@@ -118,7 +124,7 @@ def translate_text(
                 output.append(records, asdict(state))
     if state.cut:
         longest = translator.max_input_length
-        _log(f"cut to {longest} subwords, EOS included: {state.cut_lines()}")
+        cli.log(f"cut to {longest} subwords, EOS included: {state.cut_lines()}")
     return translator
 
 
@@ -128,19 +134,13 @@ def _check_names(args: Any) -> None:
     if not os.path.isfile(output):
         return
     for role, name in (("input", args.input_file), ("prefix", args.prefix_file)):
-        if _is_same_file(output, name):
-            raise UserError(
-                f"--output_file {output} is the {role} file; name another file"
-            )
-
-
-def _is_same_file(output: str, name: str | None) -> bool:
-    """Returns whether a name ("-": standard input) refers to the file `output`."""
-    if name == "-":
-        with suppress(OSError):  # Standard input may have no file descriptor.
-            return os.path.samestat(os.stat(output), os.fstat(sys.stdin.fileno()))
-        return False
-    return name is not None and os.path.exists(name) and os.path.samefile(output, name)
+        # The file may be missing, and standard input may have no file descriptor.
+        with suppress(OSError):
+            file = sys.stdin.fileno() if name == "-" else name
+            if file is not None and os.path.samefile(output, file):
+                raise UserError(
+                    f"--output_file {output} is the {role} file; name another file"
+                )
 
 
 def _prefixes(args: Any, text: InputText) -> InputText | None:
@@ -165,10 +165,7 @@ def _prefixes(args: Any, text: InputText) -> InputText | None:
 
 
 def _identity(
-    args: Any,
-    text: InputText,
-    prefixes: InputText | None,
-    prepared: Prepared,
+    args: Any, text: InputText, prefixes: InputText | None, prepared: Prepared
 ) -> dict[str, Any]:
     """Returns all settings and inputs that determine the output."""
     identity: dict[str, Any] = {
@@ -196,22 +193,8 @@ def _interruptible(output: Output) -> Iterator[None]:
     except KeyboardInterrupt:
         if output.partial is not None:
             lines = output.state.get("lines", 0)
-            _log(
+            cli.log(
                 f"{lines:,} lines are in {output.partial}; run the same command to "
                 "resume"
             )
         raise
-
-
-def _record(args: Any) -> Record:
-    from t2t_repro.translation import translation_files
-
-    if args.nbest is not None:
-        return translation_files.nbest_record
-    if args.scores:
-        return translation_files.scored_record
-    return translation_files.text_record
-
-
-def _log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

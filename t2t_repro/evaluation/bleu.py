@@ -109,19 +109,15 @@ def paper_bleu(
     """
     split = target_lang == "de"
     texts = [hypotheses, references, *more_references]
-    for lines in texts:
-        check_line_counts(hypotheses, lines)
     tokens, *reference_tokens = (
         moses_tokens(lines, target_lang, split_compounds=split) for lines in texts
     )
-    signature = "|".join(
-        [
-            f"nrefs:{len(texts) - 1}|case:mixed|eff:no|punct:ascii",
-            f"tok:moses-{target_lang}-nonaggressive",
-            f"compounds:{'split-at-hyphen' if split else 'whole'}",
-            "smooth:none|bleu:multi-bleu.perl",
-            f"sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}",
-        ]
+    signature = (
+        f"nrefs:{len(texts) - 1}|case:mixed|eff:no|punct:ascii|"
+        f"tok:moses-{target_lang}-nonaggressive|"
+        f"compounds:{'split-at-hyphen' if split else 'whole'}|"
+        "smooth:none|bleu:multi-bleu.perl|"
+        f"sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}"
     )
     result = replace(multi_bleu(tokens, *reference_tokens), signature=signature)
     ascii_quotes = None

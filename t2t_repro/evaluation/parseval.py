@@ -32,7 +32,7 @@ from t2t_repro.evaluation.parseval_trees import (
     read_sentence,
     reinsert_quotes,
 )
-from t2t_repro.system.atomic_file import iterate_lines
+from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.system.errors import UserError
 
 COLLINS = Parameters()
@@ -52,13 +52,7 @@ class SentenceResult:
     words: int = 0  # Words of the treebank's tree that are scored.
     # Scored words with the correct part of speech; 0 unless valid.
     correct_tags: int = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether the sentence is valid and the brackets of both trees are equal."""
-        return self.status == VALID and (
-            self.gold_brackets == self.test_brackets == self.matched
-        )
+    complete: bool = False  # Whether it is valid and both trees have equal brackets.
 
 
 @dataclass(frozen=True)
@@ -175,13 +169,10 @@ def parseval(
         results.append(compare(sentence, read_sentence(parse, parameters), parameters))
     short = [result for result in results if result.length <= parameters.cutoff]
     as_zero = [dataclasses.replace(result, status=VALID) for result in results]
-    # If the treebank's tree has no brackets, a failed parse must not count as a
-    # complete match.
-    complete = _totals(results).complete
     return Report(
         all=_totals(results),
         short=_totals(short),
-        failures_as_zero=dataclasses.replace(_totals(as_zero), complete=complete),
+        failures_as_zero=_totals(as_zero),
         cutoff=parameters.cutoff,
         results=tuple(results),
     )
@@ -201,12 +192,7 @@ def parseval_files(
         UserError: A file cannot be read, a line of `gold_file` is not a tree, or the
             files have different numbers of lines.
     """
-    gold, test = list(iterate_lines(gold_file)), list(iterate_lines(test_file))
-    if len(gold) != len(test):
-        raise UserError(
-            f"{gold_file} has {len(gold):,} lines but {test_file} has {len(test):,}: "
-            "each line must be the parse of the same line in the other file, or empty."
-        )
+    gold, test = zip(*iterate_pairs(gold_file, test_file), strict=True)
     try:
         return parseval(gold, test, parameters)
     except UserError as error:
@@ -231,12 +217,14 @@ def compare(
     if not all(map(parameters.same_word, gold.words, test.words)):
         return failed
     test_brackets = test.counted_brackets(parameters)
+    matched = _matches(gold_brackets, test_brackets, parameters)
     return dataclasses.replace(
         failed,
         status=VALID,
         test_brackets=len(test_brackets),
-        matched=_matches(gold_brackets, test_brackets, parameters),
+        matched=matched,
         correct_tags=sum(map(parameters.same_label, gold.tags, test.tags)),
+        complete=len(gold_brackets) == len(test_brackets) == matched,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from t2t_repro.system.atomic_file import iterate_lines
@@ -70,30 +70,25 @@ class Quote:
     open: tuple[int, ...]  # Indices of the ones that end after the quote.
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sentence:
     """Words and brackets of a tree, ready for scoring."""
 
-    words: tuple[str, ...]  # Scored words.
-    tags: tuple[str, ...]  # Parts of speech of the scored words.
-    # All constituents in the order of their beginnings, with unmodified labels.
-    brackets: tuple[Bracket, ...]
-    length: int  # Number of words, except for parts of speech in `deleted_for_length`.
-    quotes: tuple[Quote, ...] = ()  # Quotes that may be reinserted.
-    fault: str | None = None  # Description of a syntax error, or None.
+    words: list[str] = field(default_factory=list)  # Scored words.
+    tags: list[str] = field(default_factory=list)  # Their parts of speech.
+    # All constituents in the order of their beginnings, without functional tags.
+    brackets: list[Bracket] = field(default_factory=list)
+    quotes: list[Quote] = field(default_factory=list)  # Those that may be reinserted.
+    # Number of words, except for parts of speech in `deleted_for_length`.
+    length: int = 0
+    fault: str | None = None  # Description of the first syntax error, or None.
 
     def counted_brackets(self, parameters: Parameters) -> list[Bracket]:
-        """Returns the scored brackets, without functional tags (NP-SBJ, NP=2).
-
-        Omits brackets without words or with a deleted label.
-        """
-        nonempty = (
-            (start, end, _FUNCTION.split(label, maxsplit=1)[0])
-            for start, end, label in self.brackets
-            if start < end
-        )
+        """Returns the brackets that contain words and have no deleted label."""
         return [
-            bracket for bracket in nonempty if not parameters.is_deleted(bracket[2])
+            (start, end, label)
+            for start, end, label in self.brackets
+            if start < end and not parameters.is_deleted(label)
         ]
 
 
@@ -103,43 +98,35 @@ def read_sentence(line: str, parameters: Parameters) -> Sentence:
     Every word needs a part of speech. If the line is malformed, the result has a
     `fault` and all words and brackets that could be parsed.
     """
-    words: list[str] = []
-    tags: list[str] = []
-    brackets: list[Bracket] = []
+    sentence = Sentence()
+    words, brackets = sentence.words, sentence.brackets
     open_: list[int] = []
-    quotes: list[Quote] = []
-    faults: list[str] = []
-    length = 0
     for match in _ELEMENT.finditer(line):
         tag, word = match["tag"], match["word"]
         if tag is not None:
-            length += tag not in parameters.deleted_for_length
+            sentence.length += tag not in parameters.deleted_for_length
             if tag in parameters.quotes and word in _QUOTES:
-                quotes.append(Quote(len(words), word, tag, len(brackets), tuple(open_)))
+                quote = Quote(len(words), word, tag, len(brackets), tuple(open_))
+                sentence.quotes.append(quote)
             if tag not in parameters.deleted:
                 words.append(word)
-                tags.append(tag)
+                sentence.tags.append(tag)
         elif match["label"] is not None:
+            # Functional tags (NP-SBJ, NP=2) are not compared.
+            label = _FUNCTION.split(match["label"], maxsplit=1)[0]
             open_.append(len(brackets))
-            brackets.append((len(words), len(words), match["label"]))
+            brackets.append((len(words), len(words), label))
         elif match["end"] and open_:
             start, _, label = brackets[open_[-1]]
             brackets[open_.pop()] = (start, len(words), label)
-        else:
+        elif sentence.fault is None:
             fault = f"{match[0]!r} is not in brackets"
             if match["end"]:
                 fault = "unmatched closing bracket"
-            faults.append(f"{fault} (character {match.start() + 1})")
-    if open_:
-        faults.append("closing brackets are missing")
-    return Sentence(
-        tuple(words),
-        tuple(tags),
-        tuple(brackets),
-        length,
-        tuple(quotes),
-        faults[0] if faults else None,
-    )
+            sentence.fault = f"{fault} (character {match.start() + 1})"
+    if open_ and sentence.fault is None:
+        sentence.fault = "closing brackets are missing"
+    return sentence
 
 
 def reinsert_quotes(
@@ -184,10 +171,10 @@ def _reinserted(sentence: Sentence, quote_number: int) -> Sentence:
     ]
     return dataclasses.replace(
         sentence,
-        words=(*sentence.words[:index], quote.word, *sentence.words[index:]),
-        tags=(*sentence.tags[:index], quote.tag, *sentence.tags[index:]),
-        brackets=tuple(brackets),
-        quotes=tuple(quotes),
+        words=[*sentence.words[:index], quote.word, *sentence.words[index:]],
+        tags=[*sentence.tags[:index], quote.tag, *sentence.tags[index:]],
+        brackets=brackets,
+        quotes=quotes,
     )
 
 

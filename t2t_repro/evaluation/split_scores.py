@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar
 
 from tqdm import tqdm
@@ -38,10 +38,6 @@ class Score:
         """Main score, for comparisons of models."""
         return self.bleu
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the fields by name."""
-        return asdict(self)
-
     def figures(self) -> str:
         """Returns the named scores as text."""
         text = (
@@ -55,10 +51,6 @@ class Score:
                 f"{self.paper_signature_original_quotes}"
             )
         return text
-
-    def text(self) -> str:
-        """Returns the scores and the speed as text."""
-        return f"{self.figures()}\n{speed(self.sentences, self.tokens, self.seconds)}"
 
 
 @dataclass(frozen=True)
@@ -93,10 +85,6 @@ class ParseScore:
         """Main score, for comparisons of models."""
         return self.f1_errors_as_0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the fields by name."""
-        return asdict(self)
-
     def figures(self) -> str:
         """Returns the named scores as text."""
         return (
@@ -107,10 +95,6 @@ class ParseScore:
             f"{self.sentences:,} outputs counted as 0 that needed repair (brackets "
             f"{self.repaired_brackets:,}, parts of speech {self.repaired_tags:,})"
         )
-
-    def text(self) -> str:
-        """Returns the scores and the speed as text."""
-        return f"{self.figures()}\n{speed(self.sentences, self.tokens, self.seconds)}"
 
 
 AnyScore = Score | ParseScore

@@ -24,9 +24,8 @@ def check_together(hparams: Any) -> None:
             f"hparams: start_symbol={hparams.start_symbol} must be less than "
             f"vocab_size={hparams.vocab_size}"
         )
-    if hparams.position in ("sinusoid_paper", "sinusoid_halves") and (
-        hparams.d_model % 2
-    ):
+    has_pairs = hparams.position in ("sinusoid_paper", "sinusoid_halves")
+    if has_pairs and hparams.d_model % 2:
         raise UserError(
             f"hparams: d_model={hparams.d_model} must be even for position="
             f"{hparams.position}, which pairs each sine with a cosine"

@@ -8,18 +8,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import textwrap
 from typing import Any, Literal
+
+import yaml
 
 from t2t_repro.hparams.consistency import check_together
 from t2t_repro.hparams.model_fields import ModelFields
-from t2t_repro.hparams.settings import (
-    AUTO,
-    as_yaml,
-    check_keys,
-    checked,
-    rule_of,
-    setting,
-)
+from t2t_repro.hparams.settings import AUTO, check_keys, checked, rule_of, setting
 from t2t_repro.system.atomic_file import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
@@ -30,6 +26,7 @@ _T2T = "tensor2tensor basic_params1"
 _OWN = "own choice"
 
 _free_setting = functools.partial(setting, changes="nothing")
+_fraction = functools.partial(setting, below=1)
 
 MOST_ALPHA = 10.0
 """Maximum of `alpha`: larger exponents overflow float32 for long outputs."""
@@ -50,26 +47,20 @@ class HParams(ModelFields):
             another one.
     """
 
-    dropout: float = setting(
+    dropout: float = _fraction(
         0.1,
         "Probability of dropping a sub-layer's output or an embedding (P_drop).",
         _PAPER_BASE,
-        minimum=0,
-        below=1,
     )
-    attention_dropout: float = setting(
+    attention_dropout: float = _fraction(
         0.0,
         "Probability of dropping an attention weight.",
         "tensor2tensor transformer_base_v1",
-        minimum=0,
-        below=1,
     )
-    ffn_dropout: float = setting(
+    ffn_dropout: float = _fraction(
         0.0,
         "Probability of dropping a feed-forward inner unit (relu_dropout).",
         "tensor2tensor transformer_base_v1",
-        minimum=0,
-        below=1,
     )
     label_smoothing_form: str = setting(
         "t2t",
@@ -79,29 +70,22 @@ class HParams(ModelFields):
         "--label-smoothing",
         choices=("t2t", "marian"),
     )
-    label_smoothing: float = setting(
+    label_smoothing: float = _fraction(
         0.1,
         "Probability taken from the correct token and spread over the vocabulary.",
         "paper section 5.4",
-        minimum=0,
-        below=1,
     )
 
-    adam_beta1: float = setting(
-        0.9, "Adam: decay rate of the mean gradient.", _PAPER_ADAM, minimum=0, below=1
+    adam_beta1: float = _fraction(
+        0.9, "Adam: decay rate of the mean gradient.", _PAPER_ADAM
     )
-    adam_beta2: float = setting(
-        0.98,
-        "Adam: decay rate of the mean squared gradient.",
-        _PAPER_ADAM,
-        minimum=0,
-        below=1,
+    adam_beta2: float = _fraction(
+        0.98, "Adam: decay rate of the mean squared gradient.", _PAPER_ADAM
     )
     adam_epsilon: float = setting(
         1e-9,
         "Adam: constant added to the root of the mean squared gradient.",
         _PAPER_ADAM,
-        minimum=0,
     )
     learning_rate_schedule: str = setting(
         "paper",
@@ -113,13 +97,13 @@ class HParams(ModelFields):
         choices=("paper", "t2t", "rsqrt_decay", "marian"),
     )
     learning_rate_scale: float = setting(
-        1.0, "Factor of the scheduled learning rate.", "paper equation 3", minimum=0
+        1.0, "Factor of the scheduled learning rate.", "paper equation 3"
     )
     warmup_steps: int = setting(
         4000, "Steps of learning rate warm-up.", _PAPER_ADAM, minimum=1
     )
     clip_norm: float = setting(
-        0.0, "Maximum global norm of the gradient; 0: no clipping.", _T2T, minimum=0
+        0.0, "Maximum global norm of the gradient; 0: no clipping.", _T2T
     )
 
     batching: str = setting(
@@ -147,7 +131,6 @@ class HParams(ModelFields):
         "the micro-batches of a batch. 0: no limit; auto: the largest that fits the "
         "GPU memory and keeps all devices busy, 4,096 on a CPU.",
         "4,096: tensor2tensor transformer_base_v1 batch_size",
-        minimum=0,
         plain=4096,
     )
     rows_multiple: int | Literal["auto"] = setting(
@@ -178,29 +161,22 @@ class HParams(ModelFields):
         100_000, "Number of training steps.", "paper section 5.2", minimum=1
     )
     checkpoint_steps: int = _free_setting(
-        0, "Steps between checkpoints; 0: only by minutes.", _OWN, minimum=0
+        0, "Steps between checkpoints; 0: only by minutes.", _OWN
     )
     checkpoint_minutes: float = _free_setting(
-        10.0,
-        "Minutes between checkpoints; 0: only by steps.",
-        "paper section 6.1",
-        minimum=0,
+        10.0, "Minutes between checkpoints; 0: only by steps.", "paper section 6.1"
     )
     keep_checkpoints: int = _free_setting(
         20, "Number of newest checkpoints to keep.", "paper section 6.1", minimum=1
     )
     keep_every_hours: float = _free_setting(
-        0.0,
-        "Hours between older checkpoints that are kept permanently; 0: none.",
-        _OWN,
-        minimum=0,
+        0.0, "Hours between older checkpoints that are kept permanently; 0: none.", _OWN
     )
     keep_best_checkpoints: int = _free_setting(
         1,
         "Number of checkpoints with the best validation BLEU to keep, besides the "
         "newest; 0: none.",
         _OWN,
-        minimum=0,
     )
     average_last: int = _free_setting(
         5,
@@ -209,24 +185,19 @@ class HParams(ModelFields):
         minimum=1,
     )
     eval_steps: int = _free_setting(
-        5000, "Steps between validations; 0: only at the end.", _OWN, minimum=0
+        5000, "Steps between validations; 0: only at the end.", _OWN
     )
 
     beam_size: int = _free_setting(
         4, "Number of hypotheses in beam search.", _PAPER_DECODING, minimum=1
     )
     alpha: float = _free_setting(
-        0.6,
-        "Exponent of the length penalty.",
-        _PAPER_DECODING,
-        minimum=0,
-        maximum=MOST_ALPHA,
+        0.6, "Exponent of the length penalty.", _PAPER_DECODING, maximum=MOST_ALPHA
     )
     decode_extra_length: int = _free_setting(
         50,
         "Tokens added to the input length to get the maximum output length.",
         _PAPER_DECODING,
-        minimum=0,
         maximum=MOST_EXTRA_LENGTH,
     )
     decode_length_factor: float = _free_setting(
@@ -234,7 +205,6 @@ class HParams(ModelFields):
         "Factor of the input length in the maximum output length; 0: independent of "
         "the input.",
         "1: tensor2tensor; 3: Marian --max-length-factor; 0: Transformers max_length",
-        minimum=0,
         maximum=1000,
     )
     search: str = _free_setting(
@@ -248,11 +218,12 @@ class HParams(ModelFields):
         0.0,
         "Subtracted from the log probability of each token.",
         "Marian --word-penalty",
+        minimum=None,
     )
     allow_unknown: bool = _free_setting(
         True, "Allow <unk> in outputs.", "Marian --allow-unk"
     )
-    seed: int = setting(1, "Seed of all random numbers.", _OWN, minimum=0)
+    seed: int = setting(1, "Seed of all random numbers.", _OWN)
 
     def __post_init__(self) -> None:
         """Validates each field by its rule, then combinations of fields."""
@@ -295,7 +266,13 @@ class HParams(ModelFields):
 
     def to_yaml(self) -> str:
         """Returns all values as YAML, with meaning and source as comments."""
-        return as_yaml(self)
+        lines = []
+        for field in dataclasses.fields(self):
+            rule = rule_of(field)
+            comment = textwrap.wrap(f"{rule.doc} ({rule.source})", 80)
+            lines += [f"# {line}" for line in comment]
+            lines.append(yaml.safe_dump({field.name: getattr(self, field.name)}))
+        return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all values to a YAML file atomically; raises UserError on failure."""

@@ -13,6 +13,7 @@ _PAPER_BASE = "paper table 3, base"
 _OWN = "own choice"
 
 _model_setting = functools.partial(setting, changes="function")
+_size = functools.partial(_model_setting, minimum=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,38 +37,27 @@ class ModelFields:
         minimum=3,
     )
 
-    d_model: int = _model_setting(
-        512, "Model width: size of the vector of each position.", _PAPER_BASE, minimum=1
+    d_model: int = _size(
+        512, "Model width: size of the vector of each position.", _PAPER_BASE
     )
-    d_ff: int = _model_setting(
-        2048, "Width of the inner feed-forward layer.", _PAPER_BASE, minimum=1
-    )
-    num_heads: int = _model_setting(
-        8, "Number of attention heads.", _PAPER_BASE, minimum=1
-    )
-    d_k: int | None = _model_setting(
+    d_ff: int = _size(2048, "Width of the inner feed-forward layer.", _PAPER_BASE)
+    num_heads: int = _size(8, "Number of attention heads.", _PAPER_BASE)
+    d_k: int | None = _size(
         None,
         "Width of the queries and keys of a head; null: d_model / num_heads.",
         _PAPER_BASE,
-        minimum=1,
     )
-    d_v: int | None = _model_setting(
-        None,
-        "Width of the values of a head; null: d_model / num_heads.",
-        _PAPER_BASE,
-        minimum=1,
+    d_v: int | None = _size(
+        None, "Width of the values of a head; null: d_model / num_heads.", _PAPER_BASE
     )
-    num_layers: int = _model_setting(
-        6, "Number of encoder layers.", _PAPER_BASE, minimum=1
+    num_layers: int = _size(6, "Number of encoder layers.", _PAPER_BASE)
+    num_decoder_layers: int | None = _size(
+        None, "Number of decoder layers; null: num_layers.", _PAPER_BASE
     )
-    num_decoder_layers: int | None = _model_setting(
-        None, "Number of decoder layers; null: num_layers.", _PAPER_BASE, minimum=1
-    )
-    decoder_d_ff: int | None = _model_setting(
+    decoder_d_ff: int | None = _size(
         None,
         "Width of the inner feed-forward layer of the decoder; null: d_ff.",
         "Marian --transformer-decoder-dim-ffn",
-        minimum=1,
     )
     activation: str = _model_setting(
         "relu",
@@ -89,21 +79,18 @@ class ModelFields:
         1e-6,
         "Constant added to the variance in layer norm.",
         "tensor2tensor common_layers.py:layer_norm; Marian 1e-9, Transformers 1e-5",
-        minimum=0,
     )
     max_relative_position: int = _model_setting(
         0,
         "Distance at which relative positions in self-attention are clipped; 0: no "
         "relative positions.",
         "Shaw et al. 2018, arXiv:1803.02155; tensor2tensor transformer_relative",
-        minimum=0,
     )
     self_attention_radius: int = _model_setting(
         0,
         "Positions on either side that self-attention can see (r = 2 radius + 1); 0: "
         "all.",
         "paper section 4 and table 1, restricted self-attention",
-        minimum=0,
     )
     position: str = _model_setting(
         "sinusoid",
@@ -119,9 +106,7 @@ class ModelFields:
             *("learned", "none"),
         ),
     )
-    max_position: int = _model_setting(
-        512, "Number of learned position vectors.", _OWN, minimum=1
-    )
+    max_position: int = _size(512, "Number of learned position vectors.", _OWN)
     share_embeddings: bool = _model_setting(
         True,
         "Share one matrix for both embeddings and the softmax.",
@@ -142,7 +127,6 @@ class ModelFields:
         0,
         "Id of the first decoder input; 0: a vector of zeros.",
         "tensor2tensor common_layers.py:shift_right_3d; OpenNMT-tf <s>",
-        minimum=0,
     )
     source_end: bool = _model_setting(
         True,
@@ -152,11 +136,10 @@ class ModelFields:
     scale_embeddings: bool = _model_setting(
         True, "Multiply embeddings by sqrt(d_model).", "paper section 3.4"
     )
-    vocab_divisor: int = _model_setting(
+    vocab_divisor: int = _size(
         1,
         "Divisor of the number of rows in the embedding tables, which is rounded up.",
         "tensor2tensor basic_params1",
-        minimum=1,
     )
     target_space_embedding: bool = _model_setting(
         True,
@@ -167,7 +150,6 @@ class ModelFields:
         0,
         "tensor2tensor's id of the target language, for target_space_embedding.",
         "tensor2tensor problem.py:SpaceID",
-        minimum=0,
         below=32,
     )
 

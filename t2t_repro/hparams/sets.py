@@ -82,15 +82,10 @@ def _resolved(path: Path) -> dict[str, Any]:
     own = _mapping(path)
     if _PARENT not in own:
         return _values(path)
-    parent_name = own[_PARENT]
-    if not isinstance(parent_name, str):
-        raise UserError(
-            f"{path}: {_PARENT} must be the name of a set, not {parent_name!r}"
-        )
-    parent = _path_of(parent_name, str(path))
+    parent = _path_of(str(own[_PARENT]), f"{path}: {_PARENT}")
     if _PARENT in _mapping(parent):
         raise UserError(
-            f"{path}: the set in {_PARENT}, {parent_name!r}, also has a {_PARENT}; "
+            f"{path}: the set in {_PARENT}, {parent.stem!r}, also has a {_PARENT}; "
             "only one level is allowed"
         )
     return _values(parent) | _values(path)

@@ -12,13 +12,10 @@ import dataclasses
 import difflib
 import functools
 import math
-import textwrap
 import types
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
-
-import yaml
 
 from t2t_repro.system.errors import UserError
 
@@ -44,7 +41,7 @@ class Rule:
     Attributes:
         doc: Description with the unit, one sentence or noun phrase.
         source: Source of the default (section of the paper, tensor2tensor, own choice).
-        minimum: Smallest allowed number. Default: no limit.
+        minimum: Smallest allowed number; None for no limit.
         maximum: Largest allowed number. Default: `INT32_MAX` for integers.
         below: Exclusive upper bound on a number. Default: no limit.
         choices: Allowed strings. Default: any.
@@ -57,7 +54,7 @@ class Rule:
 
     doc: str
     source: str
-    minimum: float | None = None
+    minimum: float | None = 0
     maximum: float | None = None
     below: float | None = None
     choices: tuple[str, ...] = ()
@@ -150,17 +147,6 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
     if complaint := rule.complaint(value):
         raise UserError(f"{where}: {name}={value!r} {complaint}")
     return value
-
-
-def as_yaml(settings: Any) -> str:
-    """Returns a dataclass as YAML, with meaning and source as comments."""
-    lines = []
-    for field in dataclasses.fields(settings):
-        rule = rule_of(field)
-        comment = textwrap.wrap(f"{rule.doc} ({rule.source})", 80)
-        lines += [f"# {line}" for line in comment]
-        lines.append(yaml.safe_dump({field.name: getattr(settings, field.name)}))
-    return "\n".join(lines)
 
 
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:

@@ -33,15 +33,9 @@ def live_config(hparams: HParams) -> dict[str, Any]:
     """
     for name in _DEFAULT_ONLY:
         if getattr(hparams, name) != getattr(HParams, name):
-            raise UserError(
-                f"the live page does not support {name}={getattr(hparams, name)}; "
-                "omit --live to create a page for a single sentence"
-            )
+            raise _unsupported(f"{name}={getattr(hparams, name)}")
     if hparams.position == "sinusoid_from_one":
-        raise UserError(
-            "the live page does not support position=sinusoid_from_one; omit --live to "
-            "create a page for a single sentence"
-        )
+        raise _unsupported("position=sinusoid_from_one")
     return {
         "dModel": hparams.d_model,
         "dFf": hparams.d_ff,
@@ -99,10 +93,7 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
         UserError: The page does not implement the type or an option of the vocabulary.
     """
     if file_name.endswith(MARIAN_SUFFIX):
-        raise UserError(
-            "the live page does not support vocabularies of Marian; omit --live to "
-            "create a page for a single sentence"
-        )
+        raise _unsupported("vocabularies of Marian")
     if file_name.endswith(WORD_PIECE_SUFFIX):
         from t2t_repro.tokenizers.word_pieces import class_boundaries, from_file
 
@@ -145,7 +136,11 @@ def _check_sentencepiece(proto: Any) -> None:
         (user_defined, f"user_defined_symbols ({', '.join(user_defined)})"),
     ):
         if is_unsupported:
-            raise UserError(
-                f"the live page does not support SentencePiece's {option}; omit --live "
-                "to create a page for a single sentence"
-            )
+            raise _unsupported(f"SentencePiece's {option}")
+
+
+def _unsupported(name: str) -> UserError:
+    return UserError(
+        f"the live page does not support {name}; omit --live to create a page for a "
+        "single sentence"
+    )

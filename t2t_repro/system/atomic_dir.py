@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from t2t_repro.system.locks import exclusive_lock
+from t2t_repro.system.locks import exclusive_lock, open_descriptor
 
 ASIDE = ".writing-"
 """Prefix of a folder's temporary name."""
@@ -59,8 +59,5 @@ def put_in_place(aside: Path, final: Path) -> None:
 def _sync(*paths: Path) -> None:
     """Flushes files and folder entries to disk, so that they survive a power cut."""
     for path in paths:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
+        with open_descriptor(path) as descriptor:
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

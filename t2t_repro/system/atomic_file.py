@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
@@ -112,13 +112,11 @@ def iterate_pairs(
     sources, targets = iterate_lines(source_path), iterate_lines(target_path)
     for number, (source, target) in enumerate(zip_longest(sources, targets)):
         if source is None or target is None:
-            rest = sum(1 for _ in (targets if source is None else sources))
-            counts = [number, number + 1 + rest]
-            if target is None:
-                counts.reverse()
+            longer = number + 1 + sum(1 for _ in chain(sources, targets))
+            counts = (number, longer) if source is None else (longer, number)
             raise UserError(
                 f"{source_path} has {counts[0]:,} lines but {target_path} has "
-                f"{counts[1]:,}: line n of one must translate line n of the other."
+                f"{counts[1]:,}: line n of one must correspond to line n of the other."
             )
         yield source, target
 
@@ -177,11 +175,10 @@ def _new_file(
                 os.fsync(file.fileno())
         if not special:
             os.replace(aside, final)
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        # Errors of the block about other files keep their own message.
-        if error.filename not in (None, str(opened), str(aside)):
+        # A closed pipe, and errors of the block about other files, stay as they are.
+        is_own = error.filename in (None, str(opened), str(aside))
+        if isinstance(error, BrokenPipeError) or not is_own:
             raise
         raise UserError(f"cannot write {path}: {error.strerror}.") from error
     finally:

@@ -46,13 +46,11 @@ def unused_reason() -> str | None:
             capture_output=True,
             text=True,
             errors="replace",
-            check=False,
         ).stderr
-        matches = [text for text in _REMEDIES if text in log]
-        cause = next(
-            (line for line in log.splitlines() if matches and matches[0] in line),
-            "TensorFlow logs no known cause",
-        ).rpartition("] ")[2]
-        remedy = _REMEDIES[matches[0]] if matches else "run again with --verbose"
+        lines = log.splitlines()
+        known = ((line, text) for text in _REMEDIES for line in lines if text in line)
+        line, text = next(known, ("TensorFlow logs no known cause", ""))
+        cause = line.rpartition("] ")[2]
+        remedy = _REMEDIES.get(text, "run again with --verbose")
     names = ", ".join(sorted(glob(DEVICE_FILES)))
     return f"cannot use the GPU ({names}): {cause.rstrip('. ')}; {remedy}"

@@ -26,16 +26,12 @@ def exclusive_lock(folder: Path, on_locked: Callable[[], object]) -> Iterator[bo
     the release of the lock. Yields whether the file system supports locks; if not, the
     block runs without a lock.
     """
-    with _opened(folder) as descriptor:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with open_descriptor(folder) as descriptor:
+        locked = _try_lock(descriptor)
+        if locked is False:
             on_locked()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError:
-            yield False
-            return
-        yield True
+        yield locked is not None
 
 
 def this_machine() -> str:
@@ -134,7 +130,7 @@ def shared_lock(folder: Path) -> Iterator[None]:
         FileNotFoundError: The folder is missing, or was removed or replaced before
             the lock was acquired.
     """
-    with _opened(folder) as descriptor:
+    with open_descriptor(folder) as descriptor:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         # The previous holder of the lock may have removed or replaced the folder.
@@ -149,21 +145,25 @@ def try_exclusive_lock(folder: Path) -> Iterator[bool]:
 
     On a file system without locks it yields True.
     """
-    with _opened(folder) as descriptor:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        except OSError:  # The file system does not support locks.
-            pass
-        yield True
+    with open_descriptor(folder) as descriptor:
+        yield _try_lock(descriptor) is not False
+
+
+def _try_lock(descriptor: int) -> bool | None:
+    """Tries to acquire an exclusive lock; returns None if they are not supported."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 @contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    """Yields a folder's file descriptor; closing it releases its locks."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def open_descriptor(path: Path) -> Iterator[int]:
+    """Yields a descriptor of a file or folder; closing it releases its locks."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         yield descriptor
     finally:

@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -84,17 +84,14 @@ def resumable_file(
             f"cannot resume {partial}: its journal {journal.name} is missing; remove "
             f"{partial.name} or choose another output file."
         )
-    with _write_errors(path):
-        log = open(journal, "ab", buffering=0)  # noqa: SIM115
-    with log:
+    with ExitStack() as stack:
         with _write_errors(path):
+            log = stack.enter_context(open(journal, "ab", buffering=0))
             _lock(partial, journal, log)
             size = _begin_or_resume(partial, journal, log, identity)
-            text = open(partial, "ab", buffering=0)  # noqa: SIM115
-        with text:
-            with _write_errors(path):
-                text.truncate(size)
-            yield ResumableFile(partial, text, journal, log)
+            text = stack.enter_context(open(partial, "ab", buffering=0))
+            text.truncate(size)
+        yield ResumableFile(partial, text, journal, log)
         with _write_errors(path):
             os.replace(partial, final)
             journal.unlink()

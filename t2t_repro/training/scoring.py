@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from itertools import islice
 from typing import Any
 
@@ -141,7 +141,7 @@ def average_and_score(
         "split": run.problem.description("test"),
         "checkpoint": "averaged",
         **settings,
-        **score.to_dict(),
+        **asdict(score),
     }
     write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
     return result

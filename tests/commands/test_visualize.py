@@ -61,13 +61,13 @@ def test_live_writes_a_page_with_the_model(trained, tmp_path):
         (["--text", "a", "--beam_size", "33"], "--beam_size 32 or less"),
         (["--text", "a", "--beam_size", "0"], "--beam_size: must be a whole number"),
         (["--text", "a", "--checkpoint", "absent"], "--checkpoint absent: no such"),
-        (["--text", "a", "--output", "."], "--output . is a folder"),
-        (["--text", "a", "--output", "absent/a.html"], "the folder absent does not"),
+        (["--text", "a", "--output", "."], "cannot write .: Is a directory"),
+        (["--text", "a", "--output", "absent/a"], "cannot write absent/a: No such"),
         (["--text", "a", "--model_dir", "absent"], "absent holds no model"),
         ([], "--text is missing; give a sentence, or --live"),
         (["--live", "--text", " "], "--text is blank; give a sentence"),
         (["--live", "--translation", "a"], "--translation cannot be combined with"),
-        (["--live", "--output", "."], "--output . is a folder"),
+        (["--live", "--output", "."], "cannot write .: Is a directory"),
     ],
 )
 def test_mistakes_are_one_line_errors_without_output(

@@ -1,11 +1,17 @@
 """Tests of the scores of a split."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 import sacrebleu
 
-from t2t_repro.evaluation.split_scores import evaluate, figures_of, kind_of_score
+from t2t_repro.evaluation.split_scores import (
+    evaluate,
+    figures_of,
+    kind_of_score,
+    speed,
+)
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation.translator import Translation
@@ -51,11 +57,10 @@ def test_score_agrees_with_sacrebleu():
 
 def test_text_contains_each_score():
     score, _ = evaluate(TableTranslator(dict(PAIRS)), PAIRS, "de")
-    first, second, third = score.text().splitlines()
+    first, second = score.figures().splitlines()
     assert first.startswith("BLEU 100.00  nrefs:1|case:mixed")
     assert second.startswith("the paper's BLEU 100.00  nrefs:1")
-    assert third.startswith("2 sentences in ")
-    assert set(score.to_dict()) == {
+    assert set(asdict(score)) == {
         "bleu",
         "signature",
         "paper_bleu",
@@ -67,6 +72,11 @@ def test_text_contains_each_score():
         "paper_signature_original_quotes",
     }
     assert score.paper_bleu_original_quotes is None
+
+
+def test_speed_is_in_tokens_per_second():
+    assert speed(2000, 1500, 0.5) == "2,000 sentences in 0.5 s, 3,000 tokens/s"
+    assert speed(0, 0, 0.0) == "0 sentences in 0.0 s, 0 tokens/s"
 
 
 def test_newstest2014_has_paper_bleu_with_both_references(shared_dir):
@@ -81,7 +91,7 @@ def test_newstest2014_has_paper_bleu_with_both_references(shared_dir):
         "punct:ascii|tok:moses-de"
     )
     assert 98 < score.paper_bleu < 99
-    assert figures_of(json.loads(json.dumps(score.to_dict()))) == score.figures()
+    assert figures_of(json.loads(json.dumps(asdict(score)))) == score.figures()
 
 
 def test_result_of_training_is_the_score_of_the_test_split(trained):
@@ -106,7 +116,7 @@ def test_perfect_parses_score_100_and_are_trees():
     assert (score.f1, score.complete_match, score.tagging) == (100, 100, 100)
     assert (score.repaired, score.f1_repaired_as_0, score.value) == (0, 100, 100)
     assert parses[0].text == "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)))"
-    assert score.text().splitlines()[0] == (
+    assert score.figures().splitlines()[0] == (
         "F1 100.00  recall 100.00  precision 100.00  complete match 100.00  tagging "
         "100.00  (EVALB, COLLINS.prm, 0 errors)"
     )
@@ -138,11 +148,11 @@ def test_figures_of_a_result():
     parsed, _ = parse_score(*(tags for _, tags in TREES))
     translated, _ = evaluate(TableTranslator(dict(PAIRS)), PAIRS, "de")
     for score in (parsed, translated):
-        assert figures_of({"steps": 3} | score.to_dict()) == score.figures()
+        assert figures_of({"steps": 3} | asdict(score)) == score.figures()
         assert kind_of_score("trees" if score is parsed else "de") is type(score)
     assert figures_of({"steps": 3}) is None
     # Earlier versions did not write the second score.
-    older = {k: v for k, v in translated.to_dict().items() if "original" not in k}
+    older = {k: v for k, v in asdict(translated).items() if "original" not in k}
     assert figures_of(older) == translated.figures()
 
 

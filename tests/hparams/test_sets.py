@@ -232,7 +232,7 @@ def test_user_file_can_extend_a_named_set(tmp_path):
     [
         ("base: big\n", "only one level is allowed"),
         ("base: bsae\n", "did you mean 'base'?"),
-        ("base: 3\n", "base must be the name of a set"),
+        ("base: 3\n", "base: no hyper-parameter set is called '3'"),
         ("d_modle: 512\n", "'d_modle'; did you mean 'd_model'?"),
         ("d_model: '512'\n", "d_model must be a whole number, not '512' (str)"),
         ("d_model: true\n", "d_model must be a whole number, not True (bool)"),
