@@ -18,9 +18,8 @@ FAST = "T2T_REPRO_FAST"
 
 
 NAMES = (
-    *("flat_matmul", "shared_trace", "local_attention", "normalization"),
-    *("cross_entropy", "lanes", "xla_matmul", "xla_dropout"),
-    *("kv_cache", "prepacked_weights", "top_k"),
+    *("shared_trace", "local_attention", "normalization", "cross_entropy"),
+    *("lanes", "xla_matmul", "xla_dropout", "kv_cache", "prepacked_weights", "top_k"),
 )
 """The names of the optimized implementations."""
 
@@ -48,7 +47,6 @@ def kernels(device: str) -> list[Kernel]:
         lanes,
         normalization,
         shared_trace,
-        small_batch_matmul,
         top_k_of_chunks,
         xla_kernels,
     )
@@ -64,8 +62,6 @@ def kernels(device: str) -> list[Kernel]:
     local = fast_local_attention.attend_locally
     loss = label_smoothing.smoothed_cross_entropy
     on_both = [
-        Kernel("flat_matmul", functional.linear, small_batch_matmul.linear),
-        Kernel("flat_matmul", functional.tied_logits, small_batch_matmul.tied_logits),
         Kernel(
             "shared_trace",
             functional.apply_layers,
@@ -85,7 +81,8 @@ def kernels(device: str) -> list[Kernel]:
         ]
     return [
         *on_both,
-        Kernel("xla_matmul", small_batch_matmul.matmul, xla_kernels.matmul),
+        Kernel("xla_matmul", functional.linear, xla_kernels.linear),
+        Kernel("xla_matmul", functional.tied_logits, xla_kernels.tied_logits),
         Kernel("xla_dropout", seeded_dropout.uniform, xla_kernels.uniform),
         Kernel("normalization", functional.normalize, normalization.normalize),
         Kernel("cross_entropy", loss, cross_entropy.smoothed_cross_entropy),

@@ -22,10 +22,7 @@ from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.functional import linear as reference_linear
-from t2t_repro.layers.functional import tied_logits as reference_logits
-from t2t_repro.system.dispatch import dispatched
+from t2t_repro.layers.functional import Tensor, linear, tied_logits
 
 # Matrices of less than 3 MiB in float32 are not divided: starting an operation on
 # another core takes about the time of reading half a MiB.
@@ -178,7 +175,7 @@ def split_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
 
 def _with_own_weights(groups: Sequence[_Group]) -> list[_Group]:
     """Returns the groups whose matmul has not been replaced, e.g. by quantization."""
-    return [g for g in groups if g[0].matmul in (reference_linear, reference_logits)]
+    return [g for g in groups if g[0].matmul in (linear, tied_logits)]
 
 
 def _weights(group: _Group, dtype: str) -> Tensor:
@@ -188,26 +185,6 @@ def _weights(group: _Group, dtype: str) -> Tensor:
         for each in group
     ]
     return weights[0] if len(weights) == 1 else ops.concatenate(weights, 1)
-
-
-def linear(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Replaces `functional.linear`: one matmul for all tokens of a batch."""
-    rows = flatten_tokens(x)
-    y = matmul(rows, ops.cast(kernel, rows.dtype))
-    return unflatten_tokens(x, y if bias is None else ops.add(y, bias))
-
-
-def tied_logits(x: Tensor, table: Tensor) -> Tensor:
-    """Replaces `functional.tied_logits`: one matmul for all tokens of a batch."""
-    rows = flatten_tokens(x)
-    y = matmul(rows, ops.cast(table, rows.dtype), transposed=True)
-    return unflatten_tokens(x, y)
-
-
-@dispatched
-def matmul(x: Tensor, matrix: Tensor, transposed: bool = False) -> Tensor:
-    """Computes ``x W`` or ``x W^T``: float (rows, channels) to (rows, units)."""
-    return ops.matmul(x, ops.transpose(matrix) if transposed else matrix)
 
 
 def _pad_rows(matrix: Tensor) -> Tensor:
@@ -257,7 +234,7 @@ def _by_columns(matrices: list[Tensor]) -> _Matmul:
     """Returns the matmul with the concatenation of matrices along their columns."""
 
     def concatenated(x: Tensor) -> Tensor:
-        products = [matmul(x, matrix) for matrix in matrices]
+        products = [ops.matmul(x, matrix) for matrix in matrices]
         return products[0] if len(matrices) == 1 else ops.concatenate(products, 1)
 
     return concatenated

@@ -97,7 +97,7 @@ def test_each_implementation_can_be_excluded():
 
 
 def test_rejects_an_unknown_name():
-    with pytest.raises(UserError, match="called kv_cash; use one of flat_matmul, "):
+    with pytest.raises(UserError, match="called kv_cash; use one of shared_trace, "):
         fast.install("CPU", without=["kv_cash"])
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.fast import cross_entropy, small_batch_matmul, xla_kernels
-from t2t_repro.layers import label_smoothing, seeded_dropout
+from t2t_repro.fast import cross_entropy, xla_kernels
+from t2t_repro.layers import functional, label_smoothing, seeded_dropout
 
 ROWS, CHANNELS = 24, 16
 
@@ -17,10 +17,10 @@ def normal(*shape, seed=0):
     return tf.constant(draw, tf.float32)
 
 
-def gradients(matmul, x, matrix, upstream, transposed):
+def gradients(matmul, x, matrix, upstream):
     with tf.GradientTape() as tape:
         tape.watch([x, matrix])
-        y = matmul(x, matrix, transposed)
+        y = matmul(x, matrix)
     return y, *tape.gradient(y, [x, matrix], upstream)
 
 
@@ -34,31 +34,34 @@ def slow_matmuls(compiled, *arguments):
     bool(tf.config.list_physical_devices("GPU")),
     reason="counts operations of XLA's CPU backend",
 )
-@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("name", ["linear", "tied_logits"])
 @pytest.mark.parametrize("units", [8, 40])
-def test_matmul_and_gradients_equal_numpy(units, transposed):
+def test_matmul_and_gradients_equal_numpy(units, name):
     x, upstream = normal(ROWS, CHANNELS), normal(ROWS, units, seed=1)
     kernel = normal(CHANNELS, units, seed=2)
     a, dy, w = (each.numpy().astype("float64") for each in (x, upstream, kernel))
     by_matrix = a.T @ dy
-    if transposed:
+    if name == "tied_logits":
         kernel, by_matrix = tf.transpose(kernel), by_matrix.T
     compiled = tf.function(gradients, jit_compile=True)
-    arguments = xla_kernels.matmul, x, kernel, upstream, transposed
-    results = compiled(*arguments)
+    arguments = x, kernel, upstream
+    results = compiled(getattr(xla_kernels, name), *arguments)
     for each, reference in zip(results, (a @ w, dy @ w.T, by_matrix), strict=True):
         np.testing.assert_allclose(each, reference, atol=2e-5)
-    assert slow_matmuls(compiled, *arguments) == 0
-    assert (
-        slow_matmuls(compiled, small_batch_matmul.matmul.reference, *arguments[1:]) == 1
-    )
+    assert slow_matmuls(compiled, getattr(xla_kernels, name), *arguments) == 0
+    reference = getattr(functional, name).reference
+    assert slow_matmuls(compiled, reference, *arguments) == 1
 
 
 def test_matmul_outside_xla_is_the_reference():
     x, table = normal(ROWS, CHANNELS), normal(40, CHANNELS, seed=1)
-    results = xla_kernels.matmul(x, table, transposed=True)
     np.testing.assert_array_equal(
-        results, small_batch_matmul.matmul.reference(x, table, True)
+        xla_kernels.tied_logits(x, table), functional.tied_logits.reference(x, table)
+    )
+    bias, kernel = normal(40), tf.transpose(table)
+    np.testing.assert_array_equal(
+        xla_kernels.linear(x, kernel, bias),
+        functional.linear.reference(x, kernel, bias),
     )
 
 

@@ -60,7 +60,7 @@ def test_times_the_program_without_each_given_optimization():
 @pytest.mark.parametrize(
     ("flag", "words"),
     [
-        ("--without=top_q", "--without: must be one of flat_matmul, "),
+        ("--without=top_q", "--without: must be one of shared_trace, "),
         ("--only=fairseq", "--only: must be one of t2t_repro, products"),
         ("--plot=x.svg", "--plot requires --lengths: it draws speed against length"),
         ("--lengths=16,x", "--lengths: must be a whole number of at least 2, not 'x'"),
