@@ -65,11 +65,11 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, config: DecodingConfig) -> Be
     sentences = SentenceInputs(tf.constant([limit]), rows)
     recorder = _Recorder(decoder)
     state = decoder.start(tf.constant([inputs], tf.int32))
-    progress = algorithm.start(state, sentences, limit)
+    progress = Progress(tf.constant(0), algorithm.start(sentences, limit), state)
     beam: list[Hypothesis | None] = [Hypothesis((), 0.0, 0.0)]
     finished: set[Ids] = set()
     steps = []
-    while int(progress.searching):
+    while algorithm.is_open(progress.sentences).numpy().any():
         progress = algorithm.step(recorder, progress, sentences)
         log_probs = {
             before.ids: before.log_prob + recorder.log_probs[slot]

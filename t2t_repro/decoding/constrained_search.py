@@ -16,7 +16,7 @@ from t2t_repro.decoding.algorithms.algorithm import SentenceInputs
 from t2t_repro.decoding.algorithms.t2t import Beams, T2TSearch
 from t2t_repro.decoding.candidates import NEVER, Candidates, top_k
 from t2t_repro.decoding.decode_loop import Progress
-from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, StepwiseDecoder
 from t2t_repro.decoding.lexical_constraints import Terms, TermState
 
 
@@ -47,13 +47,10 @@ class ConstrainedSearch:
     algorithm: T2TSearch
     terms: Terms
 
-    def start(
-        self, state: State, inputs: TermInputs, width: int | tf.Tensor
-    ) -> Progress:
+    def start(self, inputs: TermInputs, width: int | tf.Tensor) -> TermBeams:
         """Returns one empty hypothesis per sentence."""
-        progress = self.algorithm.start(state, inputs.sentences, width)
-        terms = term_states.begin(inputs.ids, self.algorithm.beam_size)
-        return progress._replace(sentences=TermBeams(progress.sentences, terms))
+        beams = self.algorithm.start(inputs.sentences, width)
+        return TermBeams(beams, term_states.begin(inputs.ids, self.algorithm.beam_size))
 
     def step(
         self, decoder: StepwiseDecoder, progress: Progress, inputs: TermInputs

@@ -38,13 +38,11 @@ class Progress(NamedTuple):
 
     Attributes:
         length: int32 (), tokens generated so far.
-        searching: int32 (), number of sentences that are not done.
         sentences: State of the method.
         state: State of the decoder.
     """
 
     length: tf.Tensor
-    searching: tf.Tensor
     sentences: Rows
     state: State
 
@@ -52,11 +50,10 @@ class Progress(NamedTuple):
 class Method(Protocol):
     """Interface of search algorithms; tensors in `inputs` have a row per sentence."""
 
-    def start(self, state: State, inputs: Rows, width: int | tf.Tensor) -> Progress:
+    def start(self, inputs: Rows, width: int | tf.Tensor) -> Rows:
         """Returns the empty hypotheses, which are the result if the limit is 0.
 
         Args:
-            state: State of the decoder before the first step.
             inputs: Inputs of each sentence.
             width: Maximum length of the hypotheses.
         """
@@ -135,49 +132,55 @@ def decode_batch(
     columns = width
     if columns is None:
         columns = tf.reduce_max(tf.concat([limits, [0]], axis=0))
-    progress = method.start(state, inputs, columns)
+    progress = Progress(tf.constant(0), method.start(inputs, columns), state)
 
-    def phase(batch: _Batch) -> tuple[_Batch]:
-        """Runs steps until enough sentences are done to compact the batch."""
-        stop_at = 0
-        if compact_at is not None:
+    def run(progress: Progress, inputs: Rows, most_open: tf.Tensor | int) -> Progress:
+        """Runs steps until at most `most_open` sentences are not done."""
+
+        def is_running(progress: Progress) -> tf.Tensor:
+            is_open = method.is_open(progress.sentences)
+            return tf.math.count_nonzero(is_open, dtype=tf.int32) > most_open
+
+        (progress,) = tf.while_loop(
+            is_running,
+            lambda progress: (method.step(decoder, progress, inputs),),
+            (progress,),
+            shape_invariants=(_shapes(progress),),
+        )
+        return progress
+
+    if compact_at is None:
+        progress = run(progress, inputs, 0)
+        ids, scores = method.results(progress.sentences)
+    else:
+
+        def phase(batch: _Batch) -> tuple[_Batch]:
+            """Runs steps until enough sentences are done, and removes these."""
             rows = tf.shape(batch.places)[0]
             leaving = tf.math.ceil(compact_at * tf.cast(rows, tf.float32))
             leaving = tf.clip_by_value(tf.cast(leaving, tf.int32), 1, rows)
-            stop_at = rows - leaving
-        (progress,) = tf.while_loop(
-            lambda progress: progress.searching > stop_at,
-            lambda progress: (method.step(decoder, progress, batch.inputs),),
-            (batch.progress,),
-            shape_invariants=(_shapes(batch.progress),),
-        )
-        batch = batch._replace(progress=progress)
-        return (batch if compact_at is None else _compact(method, decoder, batch),)
+            progress = run(batch.progress, batch.inputs, rows - leaving)
+            return (_compact(method, decoder, batch._replace(progress=progress)),)
 
-    # Sentences with limit 0 are done before the first step.
-    ids, scores = method.results(progress.sentences)
-    batch = _Batch(progress, inputs, tf.range(tf.shape(scores)[0]), ids, scores)
-    if compact_at is None:
-        (batch,) = phase(batch)
-        ids, scores = method.results(batch.progress.sentences)
-    else:
+        # Sentences with limit 0 are done before the first step.
+        ids, scores = method.results(progress.sentences)
+        batch = _Batch(progress, inputs, tf.range(tf.shape(scores)[0]), ids, scores)
+        shapes = _Batch(
+            progress=_shapes(progress),
+            inputs=_any_rows(inputs),
+            places=tf.TensorShape([None]),
+            ids=ids.shape,
+            scores=scores.shape,
+        )
         (batch,) = tf.while_loop(
-            lambda batch: batch.progress.searching > 0,
+            lambda batch: tf.reduce_any(method.is_open(batch.progress.sentences)),
             phase,
             (batch,),
-            shape_invariants=(
-                _Batch(
-                    progress=_shapes(progress),
-                    inputs=_any_rows(inputs),
-                    places=tf.TensorShape([None]),
-                    ids=ids.shape,
-                    scores=scores.shape,
-                ),
-            ),
+            shape_invariants=(shapes,),
         )
-        ids, scores = batch.ids, batch.scores
+        progress, _, _, ids, scores = batch
     if width is None:
-        ids = ids[:, :, : batch.progress.length]
+        ids = ids[:, :, : progress.length]
     exists = scores > NEVER
     return BeamSearchResult(
         ids=tf.where(exists[:, :, None], ids, PAD_ID),
@@ -213,7 +216,6 @@ def _shapes(progress: Progress) -> Progress:
     """Returns the shapes, with None for sizes that steps or compaction may change."""
     return Progress(
         length=tf.TensorShape([]),
-        searching=tf.TensorShape([]),
         sentences=_any_rows(progress.sentences),
         state=tf.nest.map_structure(
             lambda tensor: tf.TensorShape([None] * tensor.shape.rank), progress.state

@@ -60,10 +60,8 @@ def met_if_it_ended(state: TermState, ids: tf.Tensor) -> tf.Tensor:
 
     The result is bool (rows, n, terms).
     """
-    terms = tf.range(tf.shape(ids)[1])
-    is_current = tf.equal(state.current[:, :, None], terms)
     complete = tf.equal(state.matched[:, :, None], lengths_of(ids)[:, None])
-    return state.met | (is_current & complete)
+    return state.met | (_is_current(state, ids) & complete)
 
 
 def covered(state: TermState, ids: tf.Tensor) -> tf.Tensor:
@@ -78,9 +76,7 @@ def next_tokens(state: TermState, ids: tf.Tensor) -> tf.Tensor:
     For the current term it is the token after those already matched, for other terms
     the first token. It is 0 for complete terms.
     """
-    terms = tf.range(tf.shape(ids)[1])
-    is_current = tf.equal(state.current[:, :, None], terms)
-    matched = tf.where(is_current, state.matched[:, :, None], 0)
+    matched = tf.where(_is_current(state, ids), state.matched[:, :, None], 0)
     # A complete term of maximum length reads the added column of zeros.
     padded = tf.pad(ids, [[0, 0], [0, 0], [0, 1]])
     n = tf.shape(matched)[1]
@@ -99,14 +95,12 @@ def advance(
         last: int32 (rows, n), the previous token; 0 at the beginning.
         tokens: int32 (rows, n), the added token.
     """
-    numbers = tf.range(tf.shape(terms.ids)[1])
-    is_current = tf.equal(state.current[:, :, None], numbers)
     joined = tf.gather(terms.joins_next, last) | tf.gather(terms.joins_last, tokens)
     met = tf.where(joined[:, :, None], state.met, met_if_it_ended(state, terms.ids))
     matching = tf.equal(next_tokens(state, terms.ids), tokens[:, :, None])
     matching &= ~met & tf.not_equal(tokens, 0)[:, :, None]
-    continues = matching & is_current & (state.matched > 0)[:, :, None]
-    continues = tf.reduce_any(continues, axis=2)
+    matching &= _is_current(state, terms.ids) & (state.matched > 0)[:, :, None]
+    continues = tf.reduce_any(matching, axis=2)
     is_first = tf.equal(terms.ids[:, None, :, 0], tokens[:, :, None])
     starts = is_first & ~met & ~joined[:, :, None]
     index = tf.argmax(tf.cast(starts, tf.int32), axis=2, output_type=tf.int32)
@@ -117,3 +111,8 @@ def advance(
         current=tf.where(continues, state.current, started),
         matched=tf.where(continues, state.matched + 1, tf.cast(starts_any, tf.int32)),
     )
+
+
+def _is_current(state: TermState, ids: tf.Tensor) -> tf.Tensor:
+    """Returns which term is at the end of each hypothesis: bool (rows, n, terms)."""
+    return tf.equal(state.current[:, :, None], tf.range(tf.shape(ids)[1]))

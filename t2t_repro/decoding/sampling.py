@@ -13,7 +13,7 @@ from t2t_repro.decoding.candidates import NEVER
 from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.decoding.constraints import Constraints, SentenceConstraints
 from t2t_repro.decoding.decode_loop import Progress, Search
-from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, StepwiseDecoder
 from t2t_repro.decoding.multinomial import draw, sentence_uniforms
 
 # Base of the polynomial hash of a sentence; odd, so that every token matters.
@@ -102,19 +102,15 @@ class Sampler:
     samples: int
     constraints: Constraints
 
-    def start(
-        self, state: State, inputs: SamplingInputs, width: int | tf.Tensor
-    ) -> Progress:
+    def start(self, inputs: SamplingInputs, width: int | tf.Tensor) -> Samples:
         """Returns the empty hypotheses, which are the result if the limit is 0."""
         places = [tf.shape(inputs.limits)[0], self.samples]
-        unfinished = tf.broadcast_to((inputs.limits > 0)[:, None], places)
-        samples = Samples(
+        return Samples(
             last_ids=tf.fill(places, PAD_ID),
-            unfinished=unfinished,
+            unfinished=tf.broadcast_to((inputs.limits > 0)[:, None], places),
             log_probs=tf.zeros(places),
             hypotheses=tf.fill([*places, width], PAD_ID),
         )
-        return Progress(tf.constant(0), _count_sentences(unfinished), samples, state)
 
     def step(
         self, decoder: StepwiseDecoder, progress: Progress, inputs: SamplingInputs
@@ -133,17 +129,13 @@ class Sampler:
             & (length < inputs.limits)[:, None]
         )
         is_added = tf.equal(tf.range(tf.shape(samples.hypotheses)[2]), progress.length)
-        return Progress(
-            length=length,
-            searching=_count_sentences(unfinished),
-            sentences=Samples(
-                last_ids=ids,
-                unfinished=unfinished,
-                log_probs=log_probs,
-                hypotheses=tf.where(is_added, ids[:, :, None], samples.hypotheses),
-            ),
-            state=state,
+        sentences = Samples(
+            last_ids=ids,
+            unfinished=unfinished,
+            log_probs=log_probs,
+            hypotheses=tf.where(is_added, ids[:, :, None], samples.hypotheses),
         )
+        return Progress(length, sentences, state)
 
     def is_open(self, sentences: Samples) -> tf.Tensor:
         """Returns which sentences have unfinished hypotheses: bool (rows,)."""
@@ -180,8 +172,3 @@ class Sampler:
         # (rows * samples,) -> (rows, samples)
         shape = tf.shape(uniforms)
         return tf.reshape(drawn, shape), tf.reshape(chosen - normalizer, shape)
-
-
-def _count_sentences(unfinished: tf.Tensor) -> tf.Tensor:
-    """Counts the sentences with unfinished hypotheses: int32 ()."""
-    return tf.math.count_nonzero(tf.reduce_any(unfinished, axis=1), dtype=tf.int32)

@@ -5,7 +5,7 @@ projection, and prepacks the weights of small matmuls (`small_batch_matmul`).
 """
 
 import copy
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Self
 
 import tensorflow as tf
@@ -22,10 +22,9 @@ from t2t_repro.fast.flat_attention import (
     width_independent_softmax,
 )
 from t2t_repro.fast.kv_cache import KVCacheSlots, KVCacheState, LayerKVCache
+from t2t_repro.fast.quantization import MatmulGroup, layer_matmuls
 from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
-from t2t_repro.layers.dense import Dense
-from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.layers.stacks import DecoderLayer
 from t2t_repro.models import generate
@@ -68,13 +67,13 @@ class KVCacheDecoder:
         # Repeated for each hypothesis: oneDNN would fuse the addition of a broadcast
         # bias with the matmul, which takes twice as long for such small matrices.
         bias = tf.repeat(bias, self.beam_size, axis=2)
-        batch = tf.shape(inputs)[0]
+        batch, slots = tf.shape(inputs)[0], len(self._slots.first_steps)
         caches = []
         for layer in self.model.decoder.layers_in_order():
             attention = layer.self_attention
             keys, values = layer.cross_attention.project_memory(encoder_output)
             no_keys, no_values = (
-                tf.zeros([batch, attention.num_heads, 1, d], keys.dtype)
+                tf.zeros([batch, attention.num_heads, slots, d], keys.dtype)
                 for d in (attention.d_k, attention.d_v)
             )
             caches.append(LayerKVCache(no_keys, no_values, keys, values))
@@ -88,7 +87,7 @@ class KVCacheDecoder:
         """
         decoder = copy.copy(self)
         decoder._matmuls = prepack(
-            [*matmuls_of_a_step(self.model)],
+            matmuls_of_a_step(self.model),
             sentences * self.beam_size,
             self.model.compute_dtype,
         )
@@ -136,14 +135,7 @@ class KVCacheDecoder:
             keys = slots.write(cache.self_keys, keys, position)
             values = slots.write(cache.self_values, values, position)
             cache = cache._replace(self_keys=keys, self_values=values)
-            if distances is None:
-                return self._attend(attention, query, keys, values, bias)
-            weights = attention.attention_weights(
-                query, keys, tf.equal(bias, 0.0), distances
-            )
-            heads = attention.weighted_sum(weights, values, distances)
-            rows = merge_heads(attention, heads)
-            return self._matmuls(rows, attention.output_projection)
+            return self._attend(attention, query, keys, values, bias, distances)
 
         def cross_attend(y: tf.Tensor) -> tf.Tensor:
             return self._cross_attend(
@@ -201,17 +193,24 @@ class KVCacheDecoder:
         keys: tf.Tensor,
         values: tf.Tensor,
         bias: tf.Tensor,
+        distances: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Computes attention with a bias on the logits: float (batch * beam, d_model).
 
-        The output projection is included.
+        The output projection is included. Relative attention needs `distances`.
         """
-        logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
-        if is_quantized(attention):
-            weights = width_independent_softmax(logits + bias)
+        if isinstance(attention, RelativeAttention):
+            visible = tf.equal(bias, 0.0)
+            weights = attention.attention_weights(query, keys, visible, distances)
+            heads = attention.weighted_sum(weights, values, distances)
         else:
-            weights = biased_softmax(logits, bias)
-        rows = merge_heads(attention, ops.matmul(weights, values))
+            logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
+            if is_quantized(attention):
+                weights = width_independent_softmax(logits + bias)
+            else:
+                weights = biased_softmax(logits, bias)
+            heads = ops.matmul(weights, values)
+        rows = merge_heads(attention, heads)
         return self._matmuls(rows, attention.output_projection)
 
     def select_beams(self, state: KVCacheState, parents: tf.Tensor) -> KVCacheState:
@@ -245,17 +244,7 @@ def generate_prepacked(
     return generate.generate.reference(search, decoder, inputs, *args, **kwargs)
 
 
-def matmuls_of_a_step(
-    model: Transformer,
-) -> Iterator[tuple[Dense | TokenEmbedding, ...]]:
-    """Yields the layers of each matmul of a step; Q, K and V share one matmul."""
-    for layer in model.decoder.layers_in_order():
-        attention, cross = layer.self_attention, layer.cross_attention
-        network = layer.feed_forward
-        yield attention.query, attention.key, attention.value
-        yield (attention.output_projection,)
-        yield (cross.query,)
-        yield (cross.output_projection,)
-        yield (network.hidden,)
-        yield (network.output_projection,)
-    yield (model.softmax_table,)
+def matmuls_of_a_step(model: Transformer) -> list[MatmulGroup]:
+    """Returns the layers of each matmul of a step."""
+    layers = model.decoder.layers_in_order()
+    return [*chain.from_iterable(map(layer_matmuls, layers)), (model.softmax_table,)]

@@ -1,14 +1,12 @@
 """Beam search for single sentences, compiled by XLA."""
 
 from collections.abc import Sequence
-from threading import Lock
 
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.fast.cached_decoder import generate_prepacked
 from t2t_repro.fast.static_decoder import StaticDecoder, split_step_weights
-from t2t_repro.models.generate import as_one
+from t2t_repro.models.generate import as_one, generate
 from t2t_repro.models.transformer import Transformer
 
 # XLA compiles one program per source length, so lengths are padded to a multiple of
@@ -42,8 +40,6 @@ class CompiledSearch:
         self._models = models
         self._search = search
         self._matmuls = [split_step_weights(model) for model in models]
-        self._compiled: dict[int, tf.types.experimental.ConcreteFunction] = {}
-        self._lock = Lock()
 
     def is_for(self, inputs: tf.Tensor) -> bool:
         """Returns whether this search supports a batch, int32 (batch, source)."""
@@ -54,27 +50,22 @@ class CompiledSearch:
 
     def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Translates a sentence, int32 (1, source), to ids and scores."""
-        source = _padded_length(inputs.shape[1])
-        padding = source - inputs.shape[1]
-        with self._lock:  # Only one thread compiles; the others wait.
-            if source not in self._compiled:
-                self._compiled[source] = self._function(source)
-        return self._compiled[source](tf.pad(inputs, [[0, 0], [0, padding]]))
+        padding = _padded_length(inputs.shape[1]) - inputs.shape[1]
+        inputs = tf.pad(inputs, [[0, 0], [0, padding]])
+        # A direct call would warn that it is traced again for every length.
+        return self._translate.get_concrete_function(inputs)(inputs)
 
-    def _function(self, source: int) -> tf.types.experimental.ConcreteFunction:
-        width = self._search.longest(source)
+    @tf.function(autograph=False, jit_compile=True)
+    def _translate(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Implements `__call__`; traced and compiled once per padded length."""
+        width = self._search.longest(inputs.shape[1])
         decoders = [
             StaticDecoder(model, self._search.hypotheses, width, matmuls)
             for model, matmuls in zip(self._models, self._matmuls, strict=True)
         ]
-        decoder = as_one(decoders)
-
-        @tf.function(autograph=False, jit_compile=True)
-        def translate(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            result = generate_prepacked(self._search, decoder, inputs, width=width)
-            return result.ids, result.scores
-
-        return translate.get_concrete_function(tf.TensorSpec([1, source], tf.int32))
+        # The weights are already in the layout for XLA; `generate` would prepack them.
+        result = generate.reference(self._search, as_one(decoders), inputs, width=width)
+        return result.ids, result.scores
 
 
 def _padded_length(source: int) -> int:

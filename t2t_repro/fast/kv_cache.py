@@ -76,18 +76,23 @@ class KVCacheSlots:
     radius: int
     is_relative: bool
 
-    def initial_state(
-        self, layers: tuple[LayerKVCache, ...], source_bias: tf.Tensor
-    ) -> KVCacheState:
-        """Returns the state before the first step, from caches with one slot.
+    @property
+    def first_steps(self) -> list[int]:
+        """Decoding step of each slot in the state before the first step: one slot.
 
         That slot is masked and never written, because TensorFlow's optimizer may merge
         equal constants, so that several caches share one tensor. The first step copies
         the caches before it writes.
         """
-        batch = tf.shape(source_bias)[0]
-        hidden = tf.fill([batch, self.beam_size, 1], MASKED)
-        return KVCacheState(layers, hidden, tf.zeros([batch, 1], tf.int32), source_bias)
+        return [0]
+
+    def initial_state(
+        self, layers: tuple[LayerKVCache, ...], source_bias: tf.Tensor
+    ) -> KVCacheState:
+        """Returns the state before the first step, from caches for `first_steps`."""
+        batch, steps = tf.shape(source_bias)[0], self.first_steps
+        hidden = tf.fill([batch, self.beam_size, len(steps)], MASKED)
+        return KVCacheState(layers, hidden, tf.tile([steps], [batch, 1]), source_bias)
 
     def begin_step(
         self, state: KVCacheState, index: tf.Tensor
@@ -138,9 +143,7 @@ class KVCacheSlots:
         """
         if not self.is_relative:
             return None
-        groups = tf.shape(state.slot_steps)[1] // self.beam_size
-        distances = tf.minimum(tf.range(groups) - index, 0)
-        distances = tf.repeat(distances, self.beam_size)
+        distances = tf.minimum(state.slot_steps[0] - index, 0)
         return tf.tile(distances[None], [self.beam_size, 1])
 
     def _position(self, state: KVCacheState, group: tf.Tensor) -> tf.Tensor:
@@ -222,25 +225,10 @@ class FixedKVCacheSlots(KVCacheSlots):
 
     width: int
 
-    def initial_state(
-        self, layers: tuple[LayerKVCache, ...], source_bias: tf.Tensor
-    ) -> KVCacheState:
-        """Returns the state before the first step, with slots for all steps."""
-        batch, slots = tf.shape(source_bias)[0], self.width * self.beam_size
-        layers = tuple(
-            cache._replace(
-                self_keys=tf.repeat(cache.self_keys, slots, axis=2),
-                self_values=tf.repeat(cache.self_values, slots, axis=2),
-            )
-            for cache in layers
-        )
-        slot_steps = tf.repeat(tf.range(self.width), self.beam_size)
-        return KVCacheState(
-            layers,
-            tf.fill([batch, self.beam_size, slots], MASKED),
-            tf.tile(slot_steps[None], [batch, 1]),
-            source_bias,
-        )
+    @property
+    def first_steps(self) -> list[int]:
+        """Decoding step of each slot: there are slots for all steps."""
+        return [slot // self.beam_size for slot in range(self.width * self.beam_size)]
 
     def write(self, cache: tf.Tensor, new: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
         """Writes the keys or values of a step; XLA does this in place."""

@@ -10,10 +10,10 @@ Between the two matmuls of a feed-forward network with ReLU, activations stay in
 in the activation range of the second matmul.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import keras
 import numpy as np
@@ -28,10 +28,13 @@ from t2t_repro.layers.add_and_norm import LayerNormalization
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
+from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 
 Array = npt.NDArray[np.float32]
+MatmulGroup: TypeAlias = tuple[Dense | TokenEmbedding, ...]
+"""Layers with the same input, which share a matmul."""
 
 
 class ActivationRange(NamedTuple):
@@ -41,29 +44,35 @@ class ActivationRange(NamedTuple):
     high: float
 
 
-def matmul_groups(model: Transformer) -> dict[str, tuple[Dense | TokenEmbedding, ...]]:
+def layer_matmuls(layer: EncoderLayer | DecoderLayer) -> list[MatmulGroup]:
+    """Returns the layers of each matmul that an encoder or decoder layer computes.
+
+    Cross-attention's keys and values are not included, because they are computed once
+    per sentence.
+    """
+    attention, network = layer.self_attention, layer.feed_forward
+    groups: list[MatmulGroup] = [
+        (attention.query, attention.key, attention.value),
+        (attention.output_projection,),
+        (network.hidden,),
+        (network.output_projection,),
+    ]
+    if isinstance(layer, DecoderLayer):
+        cross = layer.cross_attention
+        groups += [(cross.query,), (cross.output_projection,)]
+    return groups
+
+
+def matmul_groups(model: Transformer) -> dict[str, MatmulGroup]:
     """Returns the layers of each large matmul of a built model.
 
-    Layers with the same input share a matmul. The name of a matmul is the path, in the
-    model, of its first layer's matrix.
+    The name of a matmul is the path, in the model, of its first layer's matrix.
     """
-    groups: list[tuple[Dense | TokenEmbedding, ...]] = []
-    for stack in (model.encoder, model.decoder):
-        for layer in stack.layers_in_order():
-            attention, network = layer.self_attention, layer.feed_forward
-            groups += [
-                (attention.query, attention.key, attention.value),
-                (attention.output_projection,),
-                (network.hidden,),
-                (network.output_projection,),
-            ]
-            if stack is model.decoder:
-                cross = layer.cross_attention
-                groups += [
-                    (cross.query,),
-                    (cross.key, cross.value),
-                    (cross.output_projection,),
-                ]
+    groups: list[MatmulGroup] = []
+    for layer in (*model.encoder.layers_in_order(), *model.decoder.layers_in_order()):
+        groups += layer_matmuls(layer)
+        if isinstance(layer, DecoderLayer):
+            groups.append((layer.cross_attention.key, layer.cross_attention.value))
     groups.append((model.softmax_table,))
     prefix = f"{model.name}/"
     return {_matrix_of(group[0]).path.removeprefix(prefix): group for group in groups}
@@ -73,7 +82,7 @@ def _matrix_of(layer: Dense | TokenEmbedding) -> keras.Variable:
     return layer.table if isinstance(layer, TokenEmbedding) else layer.kernel
 
 
-def _weights(group: Iterable[Dense | TokenEmbedding]) -> tuple[Array, Array]:
+def _weights(group: MatmulGroup) -> tuple[Array, Array]:
     """Returns the weights of a group's matmul.
 
     Returns:
@@ -90,9 +99,7 @@ def _weights(group: Iterable[Dense | TokenEmbedding]) -> tuple[Array, Array]:
     return np.concatenate(matrices, 1), np.concatenate(biases).astype(np.float32)
 
 
-def _share_matmul(
-    group: Sequence[Dense | TokenEmbedding], whole: Callable[[tf.Tensor], tf.Tensor]
-) -> None:
+def _share_matmul(group: MatmulGroup, whole: Callable[[tf.Tensor], tf.Tensor]) -> None:
     """Replaces the matmul of each layer of a group with its columns of `whole`."""
     start = 0
     for layer in group:

@@ -1,7 +1,5 @@
 """Cached decoder with a state of constant shape, as XLA needs."""
 
-from typing import Self
-
 import tensorflow as tf
 
 from t2t_repro.fast import absorbed_attention
@@ -49,10 +47,6 @@ class StaticDecoder(KVCacheDecoder):
             caches.append(cache)
         return state._replace(layers=tuple(caches))
 
-    def prepacked(self, sentences: tf.Tensor) -> Self:
-        """Returns the decoder itself: its matmuls suit any number of sentences."""
-        return self
-
     def _cross_attend(
         self,
         attention: MultiHeadAttention,
@@ -68,7 +62,7 @@ class StaticDecoder(KVCacheDecoder):
 
 def split_step_weights(model: Transformer) -> StepMatmuls:
     """Copies the decoder's weights in a layout that is fast for XLA's matmuls."""
-    return split_weights([*matmuls_of_a_step(model)], model.compute_dtype)
+    return split_weights(matmuls_of_a_step(model), model.compute_dtype)
 
 
 def _is_foldable(source: int, attention: MultiHeadAttention) -> bool:

@@ -83,30 +83,22 @@ class AttentionSignature:
         """Returns target ids, int32 (batch, target), and translates missing targets."""
         translator = self._translator
         targets = translator.tokenizer.target.encode(translation)
-        targets = cut_rows(targets, MAX_LENGTH).to_tensor()
+        targets = cut_rows(targets, MAX_LENGTH)
 
         def fill_in() -> tf.Tensor:
             ids, _ = translator.translate_ids(inputs)
-            ids = ids[:, 0, :MAX_LENGTH]
-            width = tf.maximum(tf.shape(ids)[1], tf.shape(targets)[1])
-            ids, padded = (_padded(rows, width) for rows in (ids, targets))
-            filled = tf.where(missing[:, None], ids, padded)
-            # `ids` may be longer because of translations that `where` discarded.
-            used = tf.reduce_any(tf.not_equal(filled, PAD_ID), axis=0)
-            return filled[:, : tf.math.count_nonzero(used)]
+            ids = tf.RaggedTensor.from_tensor(ids[:, 0, :MAX_LENGTH], padding=PAD_ID)
+            batch = tf.shape(inputs)[0]
+            rows = tf.range(batch) + tf.where(missing, batch, 0)
+            return tf.gather(tf.concat([targets, ids], axis=0), rows).to_tensor()
 
-        return tf.cond(tf.reduce_any(missing), fill_in, lambda: targets)
+        return tf.cond(tf.reduce_any(missing), fill_in, targets.to_tensor)
 
 
 def _names(tokenizer: Tokenizer, rows: int) -> list[str]:
     """Returns the piece of each embedding row; "" for PAD and for unused rows."""
     names = tokenizer.pieces
     return ["", *names[1:], *[""] * (rows - len(names))]
-
-
-def _padded(rows: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
-    """Pads ids, int32 (batch, length), to (batch, width)."""
-    return tf.pad(rows, [[0, 0], [0, width - tf.shape(rows)[1]]])
 
 
 def _layers(maps: dict[str, tf.Tensor], side: str, attention: str) -> tf.Tensor:

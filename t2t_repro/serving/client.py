@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ class ServedTranslation(NamedTuple):
     score: float
 
 
-class Client:
+class Client(AbstractContextManager["Client"]):
     """Sends batches of requests to a server, several of them in parallel.
 
     The client is a context manager that closes the connections:
@@ -45,10 +46,6 @@ class Client:
         self._transport = server if isinstance(server, Transport) else connect(server)
         self._batch_size = batch_size
         self._concurrency = concurrency
-
-    def __enter__(self) -> Client:
-        """Returns the client."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Closes the connections."""

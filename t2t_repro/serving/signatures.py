@@ -66,9 +66,8 @@ class ServingModule(tf.Module):
         with_terms: bool = False,
     ) -> None:
         super().__init__()
-        signatures = SignatureFunctions(
-            models, tokenizer, search or DecodingConfig(), max_input_length
-        )
+        best = Translator(models, tokenizer, search, max_input_length)
+        signatures = SignatureFunctions(models, best)
         quantized = any(map(quantization.is_quantized, models))
 
         def graph(
@@ -87,7 +86,7 @@ class ServingModule(tf.Module):
         if with_terms:
             self.functions["terms"] = graph(signatures.with_terms, _TEXT, _TERMS)
         if len(models) == 1:
-            attention = AttentionSignature(models[0], signatures.best)
+            attention = AttentionSignature(models[0], best)
             self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
         # A SavedModel contains the variables that are attributes of the module. A
         # quantized model reads int8 matrices instead of some of its weights.
@@ -97,18 +96,17 @@ class ServingModule(tf.Module):
 
 
 class SignatureFunctions:
-    """Functions of the signatures; the object itself is not exported."""
+    """Functions of the signatures; the object itself is not exported.
 
-    def __init__(
-        self,
-        models: Sequence[Transformer],
-        tokenizer: Tokenizer,
-        search: DecodingConfig,
-        max_input_length: int,
-    ) -> None:
-        nbest = dataclasses.replace(search, nbest=search.beam_size)
-        self.best = Translator(models, tokenizer, search, max_input_length)
-        self._list = Translator(models, tokenizer, nbest, max_input_length)
+    Args:
+        models: Built models.
+        best: Translator with these models; its `search.nbest` is 1.
+    """
+
+    def __init__(self, models: Sequence[Transformer], best: Translator) -> None:
+        nbest = dataclasses.replace(best.search, nbest=best.search.beam_size)
+        self._best = best
+        self._list = Translator(models, best.tokenizer, nbest, best.max_input_length)
         self._models = models
 
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -123,7 +121,7 @@ class SignatureFunctions:
             ``scores``, float32 (batch,): log probability divided by the length penalty;
             0 for a blank text.
         """
-        texts, scores = _search(self.best, text)
+        texts, scores = _search(self._best, text)
         return {"translations": texts[:, 0], "scores": scores[:, 0]}
 
     def nbest(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -157,7 +155,7 @@ class SignatureFunctions:
             MOST_TERMS,
             f"a text can have at most {MOST_TERMS} terms",
         )
-        texts, scores = _search(self.best, text, terms)
+        texts, scores = _search(self._best, text, terms)
         return {"translations": texts[:, 0], "scores": scores[:, 0]}
 
     def score(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -172,9 +170,9 @@ class SignatureFunctions:
             EOS included, in nats.
         """
         check_pairs(text, translation)
-        longest = self.best.search.longest(self.best.max_input_length)
-        inputs = self.best.encode(beginning(text))
-        targets = self.best.tokenizer.target.encode(beginning(translation))
+        longest = self._best.search.longest(self._best.max_input_length)
+        inputs = self._best.encode(beginning(text))
+        targets = self._best.tokenizer.target.encode(beginning(translation))
         targets = cut_rows(targets, longest).to_tensor()
         width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
         (log_probability,) = in_parts(

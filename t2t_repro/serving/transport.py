@@ -223,10 +223,9 @@ class RestTransport(Transport):
             raise self._rejection(error) from None
         except exceptions.HTTPError as error:
             raise UnavailableError(_reason(error)) from None
-        try:
+        answer = None
+        with suppress(ValueError):
             answer = json.loads(response.data)
-        except ValueError:
-            answer = None
         if not isinstance(answer, dict):
             answer = {"error": f"HTTP {response.status} without JSON"}
         if response.status in _BUSY_STATUS:
@@ -250,15 +249,14 @@ def connect(server: Server) -> Transport:
     return kinds[server.protocol](server)
 
 
-def _to_lists(tensor: Any) -> list[Any]:
+def _to_lists(tensor: Any) -> Any:
     """Converts a TensorProto to nested lists and decodes its strings."""
     import tensorflow as tf
 
     values = tf.make_ndarray(tensor)
     if tensor.dtype == tf.string:
         values = np.vectorize(bytes.decode, otypes=[object])(values)
-    lists: list[Any] = values.tolist()
-    return lists
+    return values.tolist()
 
 
 def _reason(error: Exception) -> str:

@@ -163,7 +163,9 @@ class PairScorer:
         """
         pairs, num_scored = iter(pairs), 0
         while part := list(islice(pairs, window)):
-            sources, cut = self._encode_sources([source for source, _ in part])
+            ids = self.tokenizer.encode(tf.constant([source for source, _ in part]))
+            cut = (ids.row_lengths() > self.max_input_length).numpy().tolist()
+            sources = cut_rows(ids, self.max_input_length).to_list()
             targets = self._encode_targets([target for _, target in part], num_scored)
             scores: list[PairScore | None] = [None] * len(part)
             for indices, batch in pair_batches(sources, targets, tokens_per_batch):
@@ -179,12 +181,6 @@ class PairScorer:
                     progress(len(indices))
             num_scored += len(part)
             yield from (score for score in scores if score is not None)
-
-    def _encode_sources(self, lines: list[str]) -> tuple[list[list[int]], list[bool]]:
-        """Encodes sources like a translator; returns ids and whether each was cut."""
-        rows = self.tokenizer.encode(tf.constant(lines))
-        cut = (rows.row_lengths() > self.max_input_length).numpy().tolist()
-        return cut_rows(rows, self.max_input_length).to_list(), cut
 
     def _encode_targets(self, lines: list[str], offset: int) -> list[list[int]]:
         """Encodes targets; `offset` is the number of preceding pairs."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -101,12 +100,11 @@ class InputText:
         return decode_lines(lines, "standard input")
 
     def _is_file(self) -> bool:
-        if self.name != "-":
-            return os.path.isfile(self.name)
         try:
-            return stat.S_ISREG(os.fstat(sys.stdin.buffer.fileno()).st_mode)
+            file = sys.stdin.buffer.fileno() if self.name == "-" else self.name
         except OSError:  # Standard input has no file descriptor.
             return False
+        return os.path.isfile(file)
 
 
 class Stream:
@@ -214,17 +212,13 @@ def translate_windows(
     """
     rest = None if prefixes is None else itertools.islice(prefixes, state.lines, None)
     for part in windows(itertools.islice(lines, state.lines, None), window):
-        part_prefixes = (
-            None if rest is None else list(itertools.islice(rest, len(part)))
-        )
-        if part_prefixes is not None and len(part_prefixes) < len(part):
+        starts = None if rest is None else list(itertools.islice(rest, len(part)))
+        if starts is not None and len(starts) < len(part):
             raise UserError(
-                f"--prefix_file has only {state.lines + len(part_prefixes):,} lines, "
+                f"--prefix_file has only {state.lines + len(starts):,} lines, "
                 "fewer than the input; give one prefix (possibly empty) per line"
             )
-        translations = translator.translate_window(
-            part, batch_size, progress, part_prefixes
-        )
+        translations = translator.translate_window(part, batch_size, progress, starts)
         if align is not None:
             alignments = align(part, [each.text for each in translations])
             translations = [

@@ -31,6 +31,7 @@ MOST_CHARACTERS = 65_536
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
 _RANKS = (2, 2, 3)  # Ranks of inputs, prefixes and terms.
+_UNCONSTRAINED = repeat(None)  # The prefixes, or terms, of any number of batches.
 
 
 class ScoredText(NamedTuple):
@@ -184,29 +185,22 @@ class Translator(tf.Module):
     def translate_batches(
         self,
         batches: Iterable[tf.Tensor],
-        prefixes: Iterable[tf.Tensor] | None = None,
-        terms: Iterable[tf.Tensor] | None = None,
+        prefixes: Iterable[tf.Tensor | None] = _UNCONSTRAINED,
+        terms: Iterable[tf.Tensor | None] = _UNCONSTRAINED,
     ) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
         """Yields the result of `translate_ids` for each batch.
 
         On a CPU several batches are translated in parallel (see `parallel_batches`).
         """
-        optional = (
-            repeat(None) if each is None else each for each in (prefixes, terms)
-        )
         with ThreadPoolExecutor(batches_at_once()) as pool:
-            yield from pool.map(self._translate_batch, batches, *optional)
+            yield from pool.map(self._translate_batch, batches, prefixes, terms)
 
     def _translate_batch(
         self, inputs: tf.Tensor, *constraints: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Translates a batch with the compiled search if possible."""
         compiled = self._for_one
-        if (
-            compiled is not None
-            and constraints == (None, None)
-            and compiled.is_for(inputs)
-        ):
+        if compiled and constraints == (None, None) and compiled.is_for(inputs):
             return compiled(inputs)
         return self.translate_ids(inputs, *constraints)
 
@@ -264,10 +258,9 @@ class Translator(tf.Module):
 
         def encode_groups(
             encode: Callable[[list[Any]], tf.Tensor], values: Sequence[Any] | None
-        ) -> Iterator[tf.Tensor] | None:
-            if values is None:
-                return None
-            return (encode([values[n] for n in group]) for group in groups)
+        ) -> Iterator[tf.Tensor | None]:
+            for group in groups:
+                yield None if values is None else encode([values[n] for n in group])
 
         batches = self.translate_batches(
             inputs,
@@ -297,44 +290,29 @@ class Translator(tf.Module):
             lengths = np.array([len(text.split()) for text in texts])
         order = np.argsort(-lengths, kind="stable").tolist()
         indices = [n for n in order if texts[n].strip()]
-        size = batch_size
         if not self.search.tensor2tensor_rules:
-            size = rows_at_once(len(indices), batch_size)
-        return [indices[n : n + size] for n in range(0, len(indices), size)]
+            batch_size = rows_at_once(len(indices), batch_size)
+        starts = range(0, len(indices), batch_size)
+        return [indices[start : start + batch_size] for start in starts]
 
     def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[ScoredText]]:
         """Returns the hypotheses of each sentence, at most `nbest`."""
         nbest = self.search.nbest
-        ids = ids[:, :nbest]
-        batch, nbest, length = ids.shape
-        texts = self.decode(tf.reshape(ids, [batch * nbest, length]))
-        tokens = tf.math.count_nonzero(ids, axis=2).numpy()
-        scores = scores[:, :nbest].numpy()
-        rows = zip(
-            texts.numpy().reshape(batch, nbest),
-            scores,
-            tokens,
-            self._log_probs(scores, ids.numpy(), tokens),
-            strict=True,
-        )
+        ids, scores = ids[:, :nbest].numpy(), scores[:, :nbest].numpy()
+        tokens = np.count_nonzero(ids, axis=2)
+        log_probs = self.search.scoring.log_prob(scores, tokens)
+        if self.search.tensor2tensor_rules:
+            # The scores of unfinished hypotheses are not divided by the penalty.
+            log_probs = np.where((ids == EOS_ID).any(axis=2), log_probs, scores)
+        texts = self.decode(ids.reshape(tokens.size, -1)).numpy().reshape(tokens.shape)
         return [
             [
                 ScoredText(text.decode(), float(score), int(length), float(log_prob))
                 for text, score, length, log_prob in zip(*row, strict=True)
                 if length  # A missing hypothesis contains only padding.
             ]
-            for row in rows
+            for row in zip(texts, scores, tokens, log_probs, strict=True)
         ]
-
-    def _log_probs(
-        self, scores: np.ndarray, ids: np.ndarray, tokens: np.ndarray
-    ) -> np.ndarray:
-        """Converts scores to log probabilities, float32 (batch, nbest)."""
-        log_probs = self.search.scoring.log_prob(scores, tokens)
-        if self.search.tensor2tensor_rules:
-            # The scores of unfinished hypotheses are not divided by the penalty.
-            return np.where((ids == EOS_ID).any(axis=2), log_probs, scores)
-        return log_probs
 
 
 def windows(lines: Iterable[str], most_lines: int) -> Iterator[list[str]]:

@@ -167,7 +167,9 @@ def test_searches_have_kernels(kind, models, computed_in):
 def test_compiled_search_has_kernels(computed_in):
     with precision(computed_in):
         model = toy.model()
-    compiled = CompiledSearch([model], DecodingConfig(4))._function(16)
+    search = CompiledSearch([model], DecodingConfig(4))
+    inputs = tf.TensorSpec([1, 16], tf.int32)
+    compiled = search._translate.get_concrete_function(inputs)
     assert operations_without_kernel(compiled, COMPILED, exclude=CALLS) == {}
 
 

@@ -43,7 +43,7 @@ def test_reordered_hypotheses_keep_their_own_past(model, compiled):
 
     @tf.function(autograph=False, jit_compile=compiled)
     def step(before, index, state):
-        return decoder.prepacked(tf.constant(1)).step(before, index, state)
+        return decoder.step(before, index, state)
 
     generator = np.random.default_rng(3)
     state = decoder.start(tf.constant(INPUTS))

@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from t2t_repro.decoding.algorithms.t2t import T2TSearch
 from t2t_repro.decoding.candidates import NEVER, Candidates
-from t2t_repro.decoding.decoder import PAD_ID
 from t2t_repro.decoding.stopping import power_penalty
 
 
@@ -44,8 +43,3 @@ class MarianSearch(T2TSearch):
     ) -> tf.Tensor:
         """Returns the candidates with EOS, and all candidates at the limit."""
         return ends | (length >= limits)[:, None]
-
-    def endings(self, candidates: Candidates, chosen: tf.Tensor) -> tf.Tensor:
-        """Returns the tokens of the candidates, which need not be EOS."""
-        old = tf.fill([tf.shape(chosen)[0], self.beam_size], PAD_ID)
-        return tf.gather(tf.concat([old, candidates.ids], 1), chosen, batch_dims=1)

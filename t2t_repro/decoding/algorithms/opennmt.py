@@ -13,6 +13,7 @@ and a sentence that is done does not change, as in a batch of one sentence.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -21,7 +22,7 @@ from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm, SentenceInp
 from t2t_repro.decoding.algorithms.t2t import T2TSearch
 from t2t_repro.decoding.candidates import NEVER, best_candidates, only_eos
 from t2t_repro.decoding.decode_loop import Progress
-from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, StepwiseDecoder
 
 
 class Places(NamedTuple):
@@ -53,29 +54,22 @@ class OpenNMTSearch(SearchAlgorithm):
     @property
     def constrained(self) -> T2TSearch:
         """tensor2tensor's search: OpenNMT-tf does not support lexical constraints."""
-        return T2TSearch(
-            self.beam_size, self.alpha, self.nbest, self.word_penalty, self.constraints
-        )
+        return T2TSearch(**vars(self))
 
-    def start(
-        self, state: State, inputs: SentenceInputs, width: int | tf.Tensor
-    ) -> Progress:
+    def start(self, inputs: SentenceInputs, width: int | tf.Tensor) -> Places:
         """Returns one empty hypothesis per sentence, the result if the limit is 0."""
         beam = self.beam_size
         rows = tf.shape(inputs.limits)[0]
         log_probs = tf.repeat([[0.0] + [NEVER] * (beam - 1)], rows, axis=0)
-        done = (inputs.limits <= 0)[:, None]
-        places = Places(
+        return Places(
             last_ids=tf.fill([rows, beam], PAD_ID),
             log_probs=log_probs,
             compared=log_probs,
             lengths=tf.zeros([rows, beam], tf.int32),
             finished=tf.zeros([rows, beam], tf.bool),
-            done=done,
+            done=(inputs.limits <= 0)[:, None],
             hypotheses=tf.fill([rows, beam, width], PAD_ID),
         )
-        searching = tf.math.count_nonzero(~done, dtype=tf.int32)
-        return Progress(tf.constant(0), searching, places, state)
 
     def step(
         self, decoder: StepwiseDecoder, progress: Progress, inputs: SentenceInputs
@@ -116,14 +110,8 @@ class OpenNMTSearch(SearchAlgorithm):
         )
         if self.beam_size > 1:
             state = decoder.select_beams(state, parents)
-        both = zip(old, new, strict=True)
-        places = Places(*(_keep_if_done(old.done, *each) for each in both))
-        return Progress(
-            length=length,
-            searching=tf.math.count_nonzero(~places.done, dtype=tf.int32),
-            sentences=places,
-            state=state,
-        )
+        places = tf.nest.map_structure(partial(_keep_if_done, old.done), old, new)
+        return Progress(length, places, state)
 
     def is_open(self, sentences: Places) -> tf.Tensor:
         """Returns which sentences are not done: bool (rows,)."""

@@ -20,7 +20,7 @@ import tensorflow as tf
 from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm, SentenceInputs
 from t2t_repro.decoding.candidates import NEVER, Candidates, best_candidates
 from t2t_repro.decoding.decode_loop import Progress
-from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, StepwiseDecoder
 from t2t_repro.decoding.stopping import (
     SearchStatus,
     batch_done_tensor2tensor,
@@ -66,7 +66,7 @@ class T2TSearch(SearchAlgorithm):
     """tensor2tensor's search, and the base class of Marian's and Transformers' search.
 
     Subclasses override `num_candidates`, `eligible`, `finishing`, `done`, and for
-    hypotheses at the limit `force_end`, `endings` or `cut_score`.
+    hypotheses at the limit `force_end` or `cut_score`.
     """
 
     @property
@@ -117,34 +117,22 @@ class T2TSearch(SearchAlgorithm):
         """Forces EOS in the logits at the limit; by default returns them unchanged."""
         return logits
 
-    def endings(self, candidates: Candidates, chosen: tf.Tensor) -> tf.Tensor:
-        """Returns the tokens that are added to the results: int32 (rows, beam).
-
-        `chosen`, int32 (rows, beam), indexes the older results, to which PAD is added,
-        followed by the candidates.
-        """
-        return tf.where(chosen < self.beam_size, PAD_ID, EOS_ID)
-
     def cut_score(self, log_probs: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
         """Computes the score of unfinished hypotheses at the limit."""
         return self.score(log_probs, length)
 
-    def start(
-        self, state: State, inputs: SentenceInputs, width: int | tf.Tensor
-    ) -> Progress:
+    def start(self, inputs: SentenceInputs, width: int | tf.Tensor) -> Beams:
         """Returns one empty hypothesis per sentence, the result if the limit is 0."""
         beam = self.beam_size
         rows = tf.shape(inputs.limits)[0]
         empty = tf.constant([[0.0] + [NEVER] * (beam - 1)])
         open_ = (inputs.limits > 0)[:, None]
-        beams = Beams(
+        return Beams(
             last_ids=tf.fill([rows, beam], PAD_ID),
             log_probs=tf.where(open_, empty, NEVER),
             scores=tf.where(open_, NEVER, empty),
             hypotheses=tf.fill([rows, 2 * beam, width], PAD_ID),
         )
-        searching = tf.math.count_nonzero(open_, dtype=tf.int32)
-        return Progress(tf.constant(0), searching, beams, state)
 
     def step(
         self, decoder: StepwiseDecoder, progress: Progress, inputs: SentenceInputs
@@ -188,7 +176,8 @@ class T2TSearch(SearchAlgorithm):
         ids = tf.gather(candidates.ids, chosen, batch_dims=1)
         ends = tf.equal(candidates.ids, EOS_ID)
         ends = self.finishing(ends, length, inputs.limits)
-        finished = self._finish(beams.scores, candidates, ends, length)
+        ended = tf.where(ends, self.score(candidates.log_probs, length), NEVER)
+        finished = self._finish(beams.scores, candidates, ended)
         status = SearchStatus(length, inputs.limits, log_probs, finished.scores)
         done = self.done(status)[:, None]
         # If none has finished by the limit, the unfinished hypotheses are the result.
@@ -207,17 +196,13 @@ class T2TSearch(SearchAlgorithm):
         state = progress.state
         if self.beam_size > 1:
             state = decoder.select_beams(state, parents)
-        return Progress(
-            length=length,
-            searching=tf.math.count_nonzero(~done, dtype=tf.int32),
-            sentences=Beams(
-                last_ids=ids,
-                log_probs=tf.where(done, NEVER, log_probs),
-                scores=finished.scores,
-                hypotheses=tf.where(is_added, added, hypotheses),
-            ),
-            state=state,
+        sentences = Beams(
+            last_ids=ids,
+            log_probs=tf.where(done, NEVER, log_probs),
+            scores=finished.scores,
+            hypotheses=tf.where(is_added, added, hypotheses),
         )
+        return Progress(length, sentences, state)
 
     def is_open(self, sentences: Beams) -> tf.Tensor:
         """Returns which sentences are not done: bool (rows,)."""
@@ -228,20 +213,22 @@ class T2TSearch(SearchAlgorithm):
         return sentences.hypotheses[:, self.beam_size :], sentences.scores
 
     def _finish(
-        self,
-        scores: tf.Tensor,
-        candidates: Candidates,
-        ends: tf.Tensor,
-        length: tf.Tensor,
+        self, scores: tf.Tensor, candidates: Candidates, ended: tf.Tensor
     ) -> _Results:
-        """Returns the best of the finished hypotheses and the candidates that end."""
+        """Returns the best of the older results and of the candidates that end.
+
+        `ended`, float32 (rows, candidates), are the candidates' scores, -inf for those
+        that do not end.
+        """
         beam = self.beam_size
-        ended = tf.where(ends, self.score(candidates.log_probs, length), NEVER)
         scores, chosen = tf.math.top_k(tf.concat([scores, ended], axis=1), beam)
         old = tf.broadcast_to(tf.range(beam, 2 * beam), [tf.shape(scores)[0], beam])
         origin = tf.concat([old, candidates.parents], axis=1)
-        sources = tf.gather(origin, chosen, batch_dims=1)
-        return _Results(scores, sources, self.endings(candidates, chosen))
+        added = tf.pad(candidates.ids, [[0, 0], [beam, 0]], constant_values=PAD_ID)
+        sources, endings = (
+            tf.gather(each, chosen, batch_dims=1) for each in (origin, added)
+        )
+        return _Results(scores, sources, endings)
 
 
 @dataclass(frozen=True)
@@ -262,13 +249,7 @@ class BatchWideT2TSearch(T2TSearch):
         longest = tf.reduce_max(tf.concat([limits, [0]], axis=0))
         return tf.broadcast_to(longest, tf.shape(limits))
 
-    def forbidden(
-        self,
-        inputs: SentenceInputs,
-        hypotheses: tf.Tensor,
-        length: tf.Tensor,
-        logits: tf.Tensor,
-    ) -> None:
+    def forbidden(self, *_: object) -> None:
         """Returns None, because all tokens are allowed."""
 
     def done(self, status: SearchStatus) -> tf.Tensor:
@@ -279,3 +260,8 @@ class BatchWideT2TSearch(T2TSearch):
     def cut_score(self, log_probs: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
         """Returns the plain log probability."""
         return log_probs
+
+    def is_open(self, sentences: Beams) -> tf.Tensor:
+        """Returns for every sentence whether any sentence is not done: bool (rows,)."""
+        is_open = super().is_open(sentences)
+        return tf.broadcast_to(tf.reduce_any(is_open), tf.shape(is_open))
