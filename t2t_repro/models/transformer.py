@@ -183,18 +183,13 @@ class Transformer(keras.Model):
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         """Computes the logits of every target position; see the class."""
-        source = inputs.get("inputs_segmentation")
-        target = inputs.get("targets_segmentation")
-        encoder_output, mask = self.encode(
-            inputs["inputs"], inputs.get("inputs_position"), source
+        source, target = (
+            (inputs.get(f"{side}_position"), inputs.get(f"{side}_segmentation"))
+            for side in ("inputs", "targets")
         )
-        x = self.decode(
-            inputs["targets"],
-            encoder_output,
-            both(segment_mask(target, source), mask),
-            inputs.get("targets_position"),
-            target,
-        )
+        encoder_output, mask = self.encode(inputs["inputs"], *source)
+        mask = both(segment_mask(target[1], source[1]), mask)
+        x = self.decode(inputs["targets"], encoder_output, mask, *target)
         return self.logits(x)
 
     def compute_loss(
@@ -248,8 +243,7 @@ class Transformer(keras.Model):
             float (batch, target, d_model).
         """
         x = self.target_dropout(self.decoder_input(targets, positions))
-        own = segment_mask(segments, segments)
-        return self.decoder(x, encoder_output, own, cross_attention_mask=mask)
+        return self.decoder(x, encoder_output, segment_mask(segments, segments), mask)
 
     def logits(self, decoder_output: Tensor) -> Tensor:
         """Projects float (..., d_model) to logits (..., V)."""
