@@ -15,9 +15,8 @@ from t2t_repro.fast.flat_attention import (
     unflatten_tokens,
 )
 from t2t_repro.fast.xla_kernels import in_xla
-from t2t_repro.layers.attention import both
 from t2t_repro.layers.functional import Tensor, apply_layers
-from t2t_repro.layers.masks import causal_mask
+from t2t_repro.layers.masks import both, causal_mask
 from t2t_repro.layers.seeded_dropout import dropout_seed, given_seed, salt_of, salted
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 

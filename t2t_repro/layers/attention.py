@@ -9,7 +9,7 @@ from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
-from t2t_repro.layers.masks import causal_mask
+from t2t_repro.layers.masks import both, causal_mask
 
 MASKED = -1e9
 """Added to the logits of masked keys (tensor2tensor common_attention.py)."""
@@ -203,8 +203,3 @@ class MultiHeadAttention(Layer):
         x = ops.transpose(heads, (0, 2, 1, 3))
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads * self.d_v))
         return self.output_projection(x)
-
-
-def both(mask: Tensor | None, other: Tensor) -> Tensor:
-    """Combines two masks: true where both are true; None is true everywhere."""
-    return other if mask is None else ops.logical_and(mask, other)

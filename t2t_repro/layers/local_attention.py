@@ -6,8 +6,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.layers.attention import MultiHeadAttention, both, masked_softmax
+from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
 from t2t_repro.layers.functional import Tensor
+from t2t_repro.layers.masks import both
 from t2t_repro.system.dispatch import dispatched
 
 

@@ -36,3 +36,27 @@ def causal_mask(length: Tensor | int) -> Tensor:
     """
     position = ops.arange(length, dtype="int32")
     return position[None, None, :] <= position[None, :, None]
+
+
+def segment_mask(queries: Tensor | None, keys: Tensor | None) -> Tensor | None:
+    """Returns the mask that keeps several sentence pairs in one row apart.
+
+    Args:
+        queries: int32 (batch, targets), number of the segment at each position, from 1;
+            0 at padding. None, on both sides: every row is one segment.
+        keys: int32 (batch, sources), likewise.
+
+    Returns:
+        bool (batch, targets, sources), true within a segment; None without segments.
+
+    References:
+        tensor2tensor common_attention.py:attention_bias_same_segment.
+    """
+    if queries is None or keys is None:
+        return None
+    return ops.equal(ops.expand_dims(queries, 2), ops.expand_dims(keys, 1))
+
+
+def both(mask: Tensor | None, other: Tensor) -> Tensor:
+    """Combines two masks: true where both are true; None is true everywhere."""
+    return other if mask is None else ops.logical_and(mask, other)

@@ -12,7 +12,7 @@ from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.functional import Tensor
 from t2t_repro.layers.layer import arguments_of
-from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.masks import both, padding_mask, segment_mask
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
 
@@ -56,7 +56,10 @@ class Transformer(keras.Model):
 
     Call arguments:
         inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
-            (batch, target), each row ending in EOS and 0-padded.
+            (batch, target), each row ending in EOS and 0-padded. For rows that hold
+            several pairs, the dictionary also contains ``inputs_segmentation``,
+            ``inputs_position`` and the same for the targets; see
+            `packing.packed_features`.
         training: Whether to apply dropout.
 
     Returns:
@@ -180,8 +183,14 @@ class Transformer(keras.Model):
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         """Computes the logits of every target position; see the class."""
-        encoder_output, mask = self.encode(inputs["inputs"])
-        return self.logits(self.decode(inputs["targets"], encoder_output, mask))
+        source, target = (
+            (inputs.get(f"{side}_position"), inputs.get(f"{side}_segmentation"))
+            for side in ("inputs", "targets")
+        )
+        encoder_output, mask = self.encode(inputs["inputs"], *source)
+        mask = both(segment_mask(target[1], source[1]), mask)
+        x = self.decode(inputs["targets"], encoder_output, mask, *target)
+        return self.logits(x)
 
     def compute_loss(
         self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any
@@ -190,33 +199,51 @@ class Transformer(keras.Model):
         y = x["targets"] if y is None else y
         return super().compute_loss(x, y, *args, **kwargs)
 
-    def encode(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def encode(
+        self,
+        inputs: Tensor,
+        positions: Tensor | None = None,
+        segments: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """Runs the encoder (section 3.1).
 
         Args:
             inputs: int32 (batch, source), 0-padded.
+            positions: int32 (batch, source); defaults to 0, 1, ...
+            segments: int32 (batch, source), see `segment_mask`; None: one per row.
 
         Returns:
             The encoder's output, float (batch, source, d_model), and the mask of the
             source, bool (batch, 1, source), true at visible positions.
         """
         mask = padding_mask(inputs, self.source_end)
-        x = self.input_dropout(self.encoder_input(inputs))
-        return self.encoder(x, attention_mask=mask), mask
+        x = self.input_dropout(self.encoder_input(inputs, positions))
+        visible = both(segment_mask(segments, segments), mask)
+        return self.encoder(x, attention_mask=visible), mask
 
-    def decode(self, targets: Tensor, encoder_output: Tensor, mask: Tensor) -> Tensor:
+    def decode(
+        self,
+        targets: Tensor,
+        encoder_output: Tensor,
+        mask: Tensor,
+        positions: Tensor | None = None,
+        segments: Tensor | None = None,
+    ) -> Tensor:
         """Runs the decoder over whole targets, with teacher forcing (section 3.1).
 
         Args:
             targets: int32 (batch, target), 0-padded.
             encoder_output: float (batch, source, d_model), from `encode`.
-            mask: bool (batch, 1, source), from `encode`.
+            mask: bool, true at visible source positions, broadcastable to (batch,
+                target, source); from `encode`.
+            positions: int32 (batch, target); defaults to 0, 1, ...
+            segments: int32 (batch, target), see `segment_mask`; None: one per row.
 
         Returns:
             float (batch, target, d_model).
         """
-        x = self.target_dropout(self.decoder_input(targets))
-        return self.decoder(x, encoder_output, cross_attention_mask=mask)
+        x = self.target_dropout(self.decoder_input(targets, positions))
+        return self.decoder(x, encoder_output, segment_mask(segments, segments), mask)
 
     def logits(self, decoder_output: Tensor) -> Tensor:
         """Projects float (..., d_model) to logits (..., V)."""
@@ -251,7 +278,10 @@ class Transformer(keras.Model):
 
         # T2T: common_layers.py:shift_right_3d inserts a vector of zeros, not a start
         token, so the first decoder input is only the position signal. Shifting the ids
-        instead of the embeddings is equivalent, because PAD embeds to zeros.
+        instead of the embeddings is equivalent, because PAD embeds to zeros. In a row
+        of several segments, the shift restarts in each segment, so that packed and
+        separate pairs have equal logits; tensor2tensor's first decoder input of a later
+        segment is the EOS of the segment before it.
 
         Args:
             targets: int32 (batch, target).
@@ -260,7 +290,10 @@ class Transformer(keras.Model):
         Returns:
             float (batch, target, d_model), before dropout.
         """
-        return self.step_input(ops.pad(targets, ((0, 0), (1, 0)))[:, :-1], positions)
+        ids = ops.pad(targets, ((0, 0), (1, 0)))[:, :-1]
+        if positions is not None:
+            ids = ops.where(positions == 0, 0, ids)
+        return self.step_input(ids, positions)
 
     def step_input(self, ids: Tensor, positions: Tensor | None) -> Tensor:
         """Embeds decoder inputs, which are already shifted, and adds the positions.

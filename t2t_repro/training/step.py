@@ -8,6 +8,7 @@ from t2t_repro.batches.packed_batch import rectangle
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.halves import HALVES, sum_over_halves
+from t2t_repro.models.packing import packed_features
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.loss_scale import loss_scale_for
@@ -128,8 +129,11 @@ class TrainStep:
         self, inputs: tf.Tensor, targets: tf.Tensor, seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """Computes the loss sum, the number of tokens and the loss sum's gradients."""
+        features = {"inputs": inputs, "targets": targets}
+        if self.hparams.batching == "packed":
+            features = packed_features(inputs, targets)
         with tf.GradientTape() as tape, dropout_seed(seed):
-            logits = self.model({"inputs": inputs, "targets": targets}, training=True)
+            logits = self.model(features, training=True)
             total, tokens = self.loss.sum_and_count(targets, logits)
             scaled = self.loss_scale.scaled(total, tokens)
         gradients = tape.gradient(scaled, self._variables)
