@@ -2,7 +2,8 @@
 
 Pairs of similar length form a micro-batch ("part" in names): a rectangle that one
 device processes at once. Micro-batches of different shapes form a batch, which is one
-step.
+step. If pairs are packed, a row holds several pairs, and all micro-batches have one
+shape.
 
 The plan of an epoch is a pure function of the pairs' lengths, the configuration, the
 seed and the epoch number. Training resumes at any step by computing the plan again and
@@ -16,6 +17,7 @@ import numpy as np
 from t2t_repro.batches.assembly import deal, fewest_batches
 from t2t_repro.batches.buckets import chosen_buckets
 from t2t_repro.batches.microbatches import Groups, fill_buckets, sort_and_cut
+from t2t_repro.batches.packing import pack_epoch
 from t2t_repro.data.encoded_pairs import IntArray
 from t2t_repro.system.errors import UserError
 
@@ -32,11 +34,12 @@ class BatchingConfig:
             batch: rows (filler rows included) x width, summed over its micro-batches.
             (Paper section 5.1: about 25,000 source and 25,000 target tokens. T2T:
             `batch_size` bounds the shard of one GPU instead.)
-        kind: `sorted` or `buckets`. `sorted` cuts batches of one micro-batch from
-            pairs sorted by their longer side and pads each to its own longest source
-            and target; batches of several micro-batches use one static shape per full
-            micro-batch. `buckets` uses at most `max_shapes` static shapes, chosen for
-            the corpus.
+        kind: `sorted`, `buckets` or `packed`. `sorted` cuts batches of one micro-batch
+            from pairs sorted by their longer side and pads each to its own longest
+            source and target; batches of several micro-batches use one static shape
+            per full micro-batch. `buckets` uses at most `max_shapes` static shapes,
+            chosen for the corpus. `packed` puts several pairs into each row and uses
+            one shape.
         max_length: Maximum number of tokens of each side of a pair, EOS included;
             longer pairs are skipped.
         tokens_per_part: Upper bound on the padded positions of each side of a
@@ -49,7 +52,10 @@ class BatchingConfig:
         rows_multiple: The number of rows of each micro-batch is a multiple of this if
             the bound allows that many rows. Values above 1 are for several devices:
             shapes are then chosen to be full at such multiples, and a batch has at
-            most `tokens_per_batch // tokens_per_part` micro-batches.
+            most `tokens_per_batch // tokens_per_part` micro-batches. Kind `packed`
+            obeys only the last of these rules.
+        packed_length: Width of both sides of a row of kind `packed`, at most
+            `part_bound`; longer pairs are skipped.
     """
 
     tokens_per_batch: int
@@ -59,6 +65,7 @@ class BatchingConfig:
     max_shapes: int = 48
     parts_per_shape: int = 2
     rows_multiple: int = 1
+    packed_length: int = 256
 
     @property
     def part_bound(self) -> int:
@@ -71,9 +78,32 @@ class BatchingConfig:
         return self.part_bound == self.tokens_per_batch
 
     @property
+    def whole_parts(self) -> int:
+        """Number of micro-batches of the largest size in a batch."""
+        return self.tokens_per_batch // self.part_bound
+
+    @property
     def longest_usable(self) -> int:
-        """Maximum number of tokens per side, given `max_length` and `part_bound`."""
-        return min(self.max_length, self.part_bound)
+        """Maximum number of tokens per side of a pair that fits into a row."""
+        row = self.packed_width if self.kind == "packed" else self.part_bound
+        return min(self.max_length, row)
+
+    @property
+    def packed_width(self) -> int:
+        """Positions per side of a packed row."""
+        return min(self.packed_length, self.part_bound)
+
+    @property
+    def packed_rows(self) -> int:
+        """Maximum rows of a packed micro-batch; 1 or even, so that halves are equal."""
+        rows = self.part_bound // self.packed_width
+        return rows - rows % 2 if rows > 1 else rows
+
+    @property
+    def packed_parts(self) -> int:
+        """Number of micro-batches of every packed batch."""
+        parts = self.tokens_per_batch // self.packed_width // self.packed_rows
+        return min(parts, self.whole_parts) if self.rows_multiple > 1 else parts
 
 
 @dataclass(frozen=True)
@@ -90,6 +120,8 @@ class EpochPlan:
             a batch are consecutive.
         dropped: Number of pairs skipped because a side is too long.
         tokens: Number of tokens in all batches, both sides, EOS included.
+        rows: int (used pairs,), row of each entry of `order` in its micro-batch,
+            ascending; None if each pair has its own row.
     """
 
     order: IntArray
@@ -99,6 +131,7 @@ class EpochPlan:
     firsts: IntArray
     dropped: int
     tokens: int
+    rows: IntArray | None = None
 
     @property
     def batches(self) -> int:
@@ -142,18 +175,31 @@ class EpochPlan:
 
     def indices(self, batch: int) -> IntArray:
         """Returns a batch's pair numbers, int64 (pairs,), grouped by micro-batch."""
+        return np.concatenate([self.order[run] for run in self._runs(batch)])
+
+    def rows_of(self, batch: int) -> IntArray:
+        """Returns the row of each pair in its micro-batch, int64 (pairs,)."""
+        runs = self._runs(batch)
+        if self.rows is None:
+            return np.concatenate([np.arange(run.stop - run.start) for run in runs])
+        return np.concatenate([self.rows[run] for run in runs], dtype=np.int64)
+
+    def _runs(self, batch: int) -> list[slice]:
+        """Returns the range in `order` of each micro-batch of a batch."""
         parts = self.parts_of(batch)
         runs = zip(self.starts[parts], self.counts[parts], strict=True)
-        return np.concatenate([self.order[start : start + n] for start, n in runs])
+        return [slice(start, start + count) for start, count in runs]
 
     def summary(self) -> str:
         """Describes the plan in one log line."""
-        parts = ""
+        parts, shapes = "", "1 shape"
+        if self.distinct_shapes > 1:
+            shapes = f"{self.distinct_shapes:,} shapes"
         if self.parts > self.batches:
             parts = f" ({self.parts:,} micro-batches)"
         return (
             f"{len(self.order):,} pairs (skipped {self.dropped:,} that are too long) "
-            f"in {self.batches:,} batches{parts} of {self.distinct_shapes:,} shapes; "
+            f"in {self.batches:,} batches{parts} of {shapes}; "
             f"{self.token_ratio:.1%} of the positions are tokens; mean batch size is "
             f"{self.fill_ratio:.0%} of the largest"
         )
@@ -164,9 +210,9 @@ def plan_epoch(
 ) -> EpochPlan:
     """Plans an epoch: every pair that is short enough is in exactly one batch.
 
-    The number of batches and the shapes of kind `buckets` depend only on `lengths` and
-    `config`. The composition and the order of batches also depend on `seed` and
-    `epoch`. Nothing depends on the devices.
+    The number of batches and the shapes of kinds `buckets` and `packed` depend only on
+    `lengths` and `config`. The composition and the order of batches also depend on
+    `seed` and `epoch`. Nothing depends on the devices.
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
@@ -180,23 +226,23 @@ def plan_epoch(
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, epoch])))
     usable = np.flatnonzero(lengths.max(axis=1, initial=0) <= config.longest_usable)
     if not len(usable):
+        bound = "packed_length" if config.kind == "packed" else "tokens_per_batch"
         raise UserError(
             f"each of {len(lengths)} pairs has a side of more than "
-            f"{config.longest_usable} tokens: increase max_length or "
-            "tokens_per_batch, or check the data"
+            f"{config.longest_usable} tokens: increase max_length or {bound}, or check "
+            "the data"
         )
     shuffled = rng.permutation(usable)
-    groups = _group(shuffled, lengths, config)
-    if config.is_one_part:
-        parts: IntArray = rng.permutation(len(groups.starts))
-        firsts: IntArray = np.arange(len(parts))
+    if config.kind == "packed":
+        each = config.packed_parts
+        groups = pack_epoch(
+            shuffled, lengths, config.packed_width, config.packed_rows, each, rng
+        )
+        parts: IntArray = np.arange(len(groups.starts))
+        firsts: IntArray = parts[::each]
     else:
-        sizes = _wider(groups.shapes)
-        batches = fewest_batches(sizes, config.tokens_per_batch)
-        if config.rows_multiple > 1:
-            whole = config.tokens_per_batch // config.part_bound
-            batches = max(batches, -(-len(sizes) // whole))
-        parts, firsts = deal(sizes, batches, rng)
+        groups = _group(shuffled, lengths, config)
+        parts, firsts = _deal(groups, config, rng)
     return _plan(groups, parts, firsts, lengths)
 
 
@@ -229,6 +275,7 @@ def _plan(
         firsts=firsts,
         dropped=len(lengths) - len(groups.order),
         tokens=int(lengths[groups.order].sum(dtype=np.int64)),
+        rows=groups.rows,
     )
 
 
@@ -247,6 +294,19 @@ def _group(shuffled: IntArray, lengths: IntArray, config: BatchingConfig) -> Gro
     return fill_buckets(
         shuffled, bucket, widths, config.part_bound, config.rows_multiple
     )
+
+
+def _deal(
+    groups: Groups, config: BatchingConfig, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Returns the micro-batches in the order of the batches, and the first of each."""
+    if config.is_one_part:
+        return rng.permutation(len(groups.starts)), np.arange(len(groups.starts))
+    sizes = _wider(groups.shapes)
+    batches = fewest_batches(sizes, config.tokens_per_batch)
+    if config.rows_multiple > 1:
+        batches = max(batches, -(-len(sizes) // config.whole_parts))
+    return deal(sizes, batches, rng)
 
 
 def _shapes_for(lengths: IntArray, config: BatchingConfig) -> int:

@@ -16,11 +16,14 @@ class Groups:
         starts: int64 (micro-batches,), index in `order` of the first pair of each.
         shapes: int64 (micro-batches, 3), rows (filler rows included), source width and
             target width.
+        rows: int (pairs,), row of each entry of `order` in its micro-batch, ascending;
+            None if each pair has its own row.
     """
 
     order: IntArray
     starts: IntArray
     shapes: IntArray
+    rows: IntArray | None = None
 
     @property
     def counts(self) -> IntArray:

@@ -32,9 +32,10 @@ LONGEST_EVALUATED = 4096
 OwnParts = Callable[[int], Collection[int]]
 """Maps the number of micro-batches in a batch to those that the process computes."""
 
-_Place = tuple[IntArray, IntArray, IntArray]
+_Place = tuple[IntArray, IntArray, IntArray, IntArray]
 _PLACE = (
     tf.TensorSpec([None], tf.int64),  # Pair numbers, grouped by micro-batch.
+    tf.TensorSpec([None], tf.int64),  # Row of each pair in its micro-batch.
     tf.TensorSpec([None], tf.int64),  # Number of pairs in each micro-batch.
     tf.TensorSpec([None, 3], tf.int64),  # Rows, source width and target width of each.
 )
@@ -76,11 +77,16 @@ def batches(
                 yield from _batch_places(plan, first)
                 plan, first = following.result(), 0
 
-    def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> PackedBatch:
-        members, ours = np.split(indices, np.cumsum(counts)[:-1]), own(len(shapes))
+    def read(
+        indices: IntArray, rows: IntArray, counts: IntArray, shapes: IntArray
+    ) -> PackedBatch:
+        cuts, ours = np.cumsum(counts)[:-1], own(len(shapes))
+        members, rows_of = np.split(indices, cuts), np.split(rows, cuts)
         rectangles = [
-            pairs.gather(members[number], shape) if number in ours else None
-            for number, shape in enumerate(shapes.tolist())
+            pairs.gather(*part) if number in ours else None
+            for number, part in enumerate(
+                zip(members, shapes.tolist(), rows_of, strict=True)
+            )
         ]
         tokens = int(pairs.lengths[indices].sum(dtype=np.int64))
         positions = int((shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])).sum())
@@ -102,8 +108,10 @@ def eval_batches(
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 
-    def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> Batch:
-        return pairs.gather(indices, shapes[0].tolist())
+    def read(
+        indices: IntArray, rows: IntArray, counts: IntArray, shapes: IntArray
+    ) -> Batch:
+        return pairs.gather(indices, shapes[0].tolist(), rows)
 
     return _read_ahead(
         lambda: islice(_batch_places(plan), process, None, of),
@@ -124,15 +132,16 @@ def pair_numbers(
 
 
 def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
-    """Yields pair numbers, counts and shapes of each batch, starting at `first`."""
+    """Yields numbers, rows, counts and shapes of each batch, starting at `first`."""
     for batch in range(first, plan.batches):
         parts = plan.parts_of(batch)
-        yield plan.indices(batch), plan.counts[parts], plan.shapes[parts]
+        rows = plan.rows_of(batch)
+        yield plan.indices(batch), rows, plan.counts[parts], plan.shapes[parts]
 
 
 def _read_ahead(
     places: Callable[[], Iterator[_Place]],
-    read: Callable[[IntArray, IntArray, IntArray], Mapping[str, Any]],
+    read: Callable[[IntArray, IntArray, IntArray, IntArray], Mapping[str, Any]],
     signature: Mapping[str, tf.TensorSpec],
 ) -> tf.data.Dataset:
     """Returns a dataset that reads batches in parallel and prefetches them in order."""

@@ -56,42 +56,55 @@ class EncodedPairs:
         """Returns the number of pairs."""
         return len(self.lengths)
 
-    def gather(self, indices: IntArray, shape: Sequence[int] | None = None) -> Batch:
+    def gather(
+        self,
+        indices: IntArray,
+        shape: Sequence[int] | None = None,
+        rows_of: IntArray | None = None,
+    ) -> Batch:
         """Returns pairs as a batch, padded with 0.
 
         Args:
-            indices: Pair numbers, int (rows,).
+            indices: Pair numbers, int (pairs,).
             shape: Rows, source width and target width; excess rows are zeros. Default:
                 one row per pair, and each side as wide as its longest sequence.
+            rows_of: int (pairs,), row of each pair, ascending. Pairs of the same row
+                are placed one after the other on both sides. Default: each pair has
+                its own row.
 
         Returns:
             `inputs` int32 (rows, source width), `targets` int32 (rows, target width).
         """
         sizes = self.lengths[indices]
         rows, source, target = shape or (len(indices), *sizes.max(axis=0, initial=0))
+        if rows_of is None:
+            rows_of = np.arange(len(indices))
         # Source and target are adjacent, so that each pair is one contiguous read.
         both = np.zeros((rows, source + target), np.int32)
-        places = np.zeros(both.shape, bool)
-        columns = np.arange(max(source, target))
-        real = places[: len(indices)]
-        real[:, :source] = columns[:source] < sizes[:, :1]
-        real[:, source:] = columns[:target] < sizes[:, 1:]
-        both[places] = self._flat(indices, sizes.sum(axis=1, dtype=np.int64))
+        # A side begins after the tokens of earlier pairs in the same row.
+        earlier = np.cumsum(sizes, axis=0) - sizes
+        begins = earlier - earlier[np.searchsorted(rows_of, rows_of)]
+        begins += rows_of[:, None] * both.shape[1] + [0, source]
+        ids = self._flat(indices, sizes.sum(axis=1, dtype=np.int64))
+        both.ravel()[_runs(begins.ravel(), sizes.ravel())] = ids
         return {"inputs": both[:, :source], "targets": both[:, source:]}
 
     def _flat(self, indices: IntArray, sizes: IntArray) -> IntArray:
         """Returns the concatenated ids of the pairs, int (sum of sizes,)."""
-        ends = np.cumsum(sizes)
-        total = int(ends[-1]) if len(ends) else 0
-        # Position of each id in its shard: offset of the pair plus index in the pair.
-        positions = np.repeat(self._begins[indices] - (ends - sizes), sizes)
-        positions += np.arange(total)
+        positions = _runs(self._begins[indices], sizes)
         if len(self._tokens) == 1:
             return self._tokens[0][positions]
         shards = np.searchsorted(self._first_pairs, indices, side="right") - 1
         shard_of = np.repeat(shards, sizes)
-        flat = np.empty(total, np.int32)
+        flat = np.empty(len(positions), np.int32)
         for shard in np.unique(shards):
             mask = shard_of == shard
             flat[mask] = self._tokens[shard][positions[mask]]
         return flat
+
+
+def _runs(begins: IntArray, sizes: IntArray) -> IntArray:
+    """Returns the concatenated ranges that begin at `begins`, int64 (sum of sizes,)."""
+    earlier = np.cumsum(sizes) - sizes
+    runs: IntArray = np.repeat(begins - earlier, sizes)
+    return runs + np.arange(len(runs))

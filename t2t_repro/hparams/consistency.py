@@ -30,14 +30,21 @@ def check_together(hparams: Any) -> None:
             f"hparams: d_model={hparams.d_model} must be even for position="
             f"{hparams.position}, which pairs each sine with a cosine"
         )
+    packed = hparams.batching == "packed"
+    longest, what = ("packed_length", "row") if packed else ("max_length", "sentence")
     for name in ("tokens_per_batch", "max_tokens_per_device"):
         value = getattr(hparams, name)
-        if value != AUTO and 0 < value < hparams.max_length:
+        if value != AUTO and 0 < value < hparams.longest_row:
             raise UserError(
-                f"hparams: {name}={value} is less than max_length="
-                f"{hparams.max_length}, so a sentence of that length does not fit; "
-                f"increase {name} or reduce max_length"
+                f"hparams: {name}={value} is less than {longest}="
+                f"{hparams.longest_row}, so a {what} of that length does not fit; "
+                f"increase {name} or reduce {longest}"
             )
+    if packed and not hparams.source_end:
+        raise UserError(
+            "hparams: batching=packed needs source_end=true, because EOS separates "
+            "the sentences of a row; set source_end=true or batching=buckets"
+        )
     if not hparams.decode_length_factor and not hparams.decode_extra_length:
         raise UserError(
             "hparams: decode_length_factor and decode_extra_length are both 0, so "

@@ -109,9 +109,15 @@ class HParams(ModelFields):
     batching: str = setting(
         "buckets",
         "Composition of batches. buckets: at most 48 static shapes; sorted: more "
-        "shapes, less padding.",
+        "shapes, less padding; packed: one shape, several pairs in each row.",
         "paper section 5.1 ('approximate sequence length')",
-        choices=("buckets", "sorted"),
+        choices=("buckets", "sorted", "packed"),
+    )
+    packed_length: int = setting(
+        256,
+        "Tokens per side of a row if batching is packed; longer sentences are skipped.",
+        "tensor2tensor problem.py:packed_length, translate_ende_wmt32k_packed",
+        minimum=2,
     )
     tokens_per_batch: int = setting(
         25_000,
@@ -233,18 +239,23 @@ class HParams(ModelFields):
         check_together(self)
 
     @property
+    def longest_row(self) -> int:
+        """Maximum positions per side of a row of a micro-batch."""
+        return self.packed_length if self.batching == "packed" else self.max_length
+
+    @property
     def tokens_per_part(self) -> int:
         """Maximum positions per side of a micro-batch.
 
         It is `tokens_per_batch` divided by the smallest number of micro-batches that
-        `max_tokens_per_device` allows. If the quotient is less than `max_length`,
+        `max_tokens_per_device` allows. If the quotient is less than `longest_row`,
         that limit is used instead, but at most `tokens_per_batch`.
         """
         whole, bound = self.tokens_per_batch, self.resolve_auto().max_tokens_per_device
         assert isinstance(bound, int)
         most = min(bound or whole, whole)
         equal = whole // -(-whole // most)
-        return equal if equal >= self.max_length else most
+        return equal if equal >= self.longest_row else most
 
     def resolve_auto(self, **chosen: Any) -> HParams:
         """Returns this set with each "auto" replaced by `chosen` or the CPU default."""

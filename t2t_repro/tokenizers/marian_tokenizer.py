@@ -140,9 +140,10 @@ class MarianTokenizer(MarianSide):
         fields = _parsed(contents, path)
         source = _checked_pieces(fields["source_pieces"], f"{path}: source_pieces")
         has_labels, start = bool(fields["labels"]), fields["source_start"]
-        if start not in (None, *source):
+        if start not in (None, *source[len(SPECIAL_PIECES) :]):
             raise UserError(
-                f"{path}: source_start is not in source_pieces; import the model again"
+                f"{path}: source_start must be one of the source_pieces after "
+                f"{SPECIAL_PIECES[-1]}; import the model again"
             )
         model = fields["source_model"]
         super().__init__(contents, path, model, source, has_labels, start)

@@ -147,7 +147,7 @@ def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
 
     A batch is divided into the smallest number of micro-batches that is a multiple of
     `replicas` and for which each one fits into memory. A micro-batch has room for the
-    longest sentence in any case.
+    longest row in any case.
 
     Args:
         hparams: Hyper-parameters without "auto" for precision.
@@ -158,13 +158,13 @@ def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
     limit = tokens_that_fit(hparams, memory) if memory else hparams.tokens_per_part
     batch = hparams.tokens_per_batch
     micro_batches = replicas * -(-batch // (replicas * max(limit, 1)))
-    return max(-(-batch // micro_batches), min(hparams.max_length, batch))
+    return max(-(-batch // micro_batches), min(hparams.longest_row, batch))
 
 
 def tokens_that_fit(hparams: HParams, memory: int) -> int:
     """Returns the number of positions per side that fit into `memory` bytes."""
     free = USABLE * memory - fixed_bytes(hparams)
-    position = MARGIN * bytes_per_position(hparams, hparams.max_length)
+    position = MARGIN * bytes_per_position(hparams, hparams.longest_row)
     return max(0, int(free / position))
 
 
@@ -191,8 +191,7 @@ def bytes_per_position(hparams: HParams, width: int) -> int:
 
     Args:
         hparams: Hyper-parameters without "auto" for precision.
-        width: Length of the sentences, which is the length of a row of attention
-            weights.
+        width: Length of the rows of ids, and of the rows of attention weights.
     """
     size = 4 if hparams.precision == "float32" else 2
     layers = hparams.num_layers + hparams.decoder_layers

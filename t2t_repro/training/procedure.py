@@ -143,6 +143,7 @@ def batching_of(hparams: HParams) -> BatchingConfig:
         max_length=hparams.max_length,
         tokens_per_part=hparams.tokens_per_part,
         rows_multiple=rows_multiple,
+        packed_length=hparams.packed_length,
     )
 
 

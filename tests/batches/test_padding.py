@@ -45,14 +45,14 @@ def test_pairs_in_the_same_batch_again_are_counted():
     assert together_again(one, other) == 2 / 4
 
 
-@pytest.fixture(params=STEMS.values(), ids=STEMS.keys())
-def lengths(request, shared_dir, tmp_path):
+@pytest.fixture(scope="module", params=STEMS.values(), ids=STEMS.keys())
+def lengths(request, shared_dir, tmp_path_factory):
     """Lengths of a corpus in tokens of a 16,000-piece vocabulary, int32 (pairs, 2)."""
     files = [shared_dir / "corpora" / stem for stem in request.param]
     pairs = [
         pair for file in files for pair in iterate_pairs(f"{file}.en", f"{file}.de")
     ]
-    path = tmp_path / "vocab.model"
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
     lines = itertools.chain.from_iterable(pairs)
     build_vocabulary("sentencepiece", lines, 16_000, path)
     chunks = encode_pairs(pairs, load_tokenizer(path), {})
@@ -94,3 +94,13 @@ def test_batches_of_the_paper_size_have_little_padding(lengths):
         }
         one_part, several = again.values()
         assert several < one_part
+
+
+@pytest.mark.medium
+def test_packed_rows_have_little_padding_in_one_shape(lengths):
+    """Rows of 256 positions, micro-batches of 12,500 positions per side."""
+    config = BatchingConfig(25_000, "packed", tokens_per_part=12_500)
+    plan = plan_epoch(lengths, config, 1, 0)
+    assert plan.distinct_shapes == 1
+    assert plan.token_ratio >= 0.94
+    assert plan.dropped / len(lengths) <= 0.001

@@ -37,10 +37,10 @@ def take(dataset, count):
     ]
 
 
-@pytest.mark.parametrize("kind", ["sorted", "buckets"])
+@pytest.mark.parametrize("kind", ["sorted", "buckets", "packed"])
 @pytest.mark.parametrize("parts", [0, 100])
 def test_resumed_run_reads_the_same_batches_as_an_uninterrupted_run(pairs, kind, parts):
-    config = BatchingConfig(400, kind, tokens_per_part=parts)
+    config = BatchingConfig(400, kind, tokens_per_part=parts, packed_length=50)
     per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
     whole = take(pipeline.batches(pairs, config, seed=9), 3 * per_epoch)
     for step in (1, per_epoch - 1, per_epoch, 2 * per_epoch + 3):
@@ -74,8 +74,35 @@ def test_pair_numbers_match_the_batch_of_the_step(pairs, parts):
     assert [source[0] - 2 for source, _ in rows if any(source)] == numbers.tolist()
 
 
-def test_process_reads_its_own_micro_batches_and_the_global_token_ratio(pairs):
-    config = BatchingConfig(400, tokens_per_part=100)
+def sentences_of(row):
+    """Returns the sentences of a packed row, each a list of ids that ends in EOS."""
+    ids = np.array(row)
+    return np.split(ids[ids > 0], np.flatnonzero(ids[ids > 0] == 1) + 1)[:-1]
+
+
+def test_packed_batch_contains_the_pairs_of_the_step_with_matching_sides(pairs):
+    config = BatchingConfig(400, "packed", tokens_per_part=200, packed_length=50)
+    per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
+    dataset = pipeline.batches(pairs, config, 9, start_step=per_epoch)
+    steps = take(dataset, per_epoch)
+    found = []
+    for step, rows in enumerate(steps):
+        assert np.shape(rows) == (8, 2, 50)
+        for row in rows:
+            sentences = [sentences_of(side) for side in row]
+            for source, target in zip(*sentences, strict=True):
+                number = source[0] - 2
+                assert source.tolist() == [number + 2] * (len(source) - 1) + [1]
+                assert target.tolist() == [number + 300] * (len(target) - 1) + [1]
+                found.append(number)
+        numbers = pipeline.pair_numbers(pairs, config, 9, per_epoch + step)
+        assert found[-len(numbers) :] == numbers.tolist()
+    assert sorted(found) == list(range(200))
+
+
+@pytest.mark.parametrize("kind", ["sorted", "packed"])
+def test_process_reads_its_own_micro_batches_and_the_global_token_ratio(pairs, kind):
+    config = BatchingConfig(400, kind, tokens_per_part=100, packed_length=50)
     whole, own = (
         pipeline.batches(pairs, config, 9, own=parts).take(20).as_numpy_iterator()
         for parts in (range, lambda parts: {1, parts - 1})
@@ -146,7 +173,7 @@ def test_resuming_with_4_5_million_pairs_takes_seconds():
         def __init__(self):
             self.lengths = lengths
 
-        def gather(self, indices, shape):
+        def gather(self, indices, shape, rows_of):
             rows, *widths = shape
             sides = [np.zeros([rows, width], np.int32) for width in widths]
             sides[0][: len(indices), 0] = indices

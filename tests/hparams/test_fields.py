@@ -44,6 +44,14 @@ def test_int_is_converted_for_a_float_field():
         ({"average_last": 21}, "average_last=21 exceeds keep_checkpoints=20"),
         ({"tokens_per_batch": 255}, "=255 is less than max_length=256"),
         ({"max_tokens_per_device": 255}, "=255 is less than max_length=256"),
+        (
+            {"batching": "packed", "max_tokens_per_device": 255},
+            "=255 is less than packed_length=256, so a row",
+        ),
+        (
+            {"batching": "packed", "source_end": False},
+            "batching=packed needs source_end=true",
+        ),
         ({"max_tokens_per_device": "all"}, "a whole number or auto, not 'all' (str)"),
         ({"xla": "yes"}, "xla must be true or false or auto, not 'yes' (str)"),
         ({"d_model": "auto"}, "d_model must be a whole number, not 'auto' (str)"),
@@ -71,6 +79,8 @@ def test_rejects_an_invalid_value_by_name(changes, words):
     [
         {"d_model": 100, "d_k": 16, "d_v": 16},
         {"max_tokens_per_device": 0},
+        {"batching": "packed", "max_length": 300, "max_tokens_per_device": 256},
+        {"packed_length": 30_000},
         {"max_tokens_per_device": "auto", "precision": "auto", "xla": "auto"},
         {"checkpoint_minutes": 0.0, "checkpoint_steps": 100},
         {"position": "none", "num_decoder_layers": 2},
