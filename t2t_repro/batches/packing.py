@@ -27,40 +27,42 @@ def pack_rows(sides: IntArray, width: int) -> tuple[IntArray, int]:
     with most room. Pairs for which no row has room are packed into new rows at the end.
 
     Args:
-        sides: int (pairs, 2), source and target tokens, at most `width`; sorted by the
+        sides: int (2, pairs), source and target tokens, at most `width`; sorted by the
             longer side, descending.
         width: Tokens of each side of a row.
 
     Returns:
         Row of each pair, int32 (pairs,), and the number of rows.
     """
-    row, rows = np.empty(len(sides), np.int32), 0
-    pairs: IntArray = np.arange(len(sides))
+    row, rows = np.empty(sides.shape[1], np.int32), 0
+    pairs: IntArray = np.arange(len(row))
     while len(pairs):
-        tokens = int(sides[pairs].sum(axis=0, dtype=np.int64).max())
-        room = np.full((-(-tokens // width), 2), width)
+        tokens = int(sides[:, pairs].sum(axis=1, dtype=np.int64).max())
+        new = -(-tokens // width)
+        room = np.full((2, new), width, sides.dtype)
         waiting, unpacked, first = pairs[:0], [], 0
         while first < len(pairs) or len(waiting):
-            last = first + len(room) - len(waiting)
+            last = first + new - len(waiting)
             now, first = np.concatenate([waiting, pairs[first:last]]), last
-            chosen = stable_order(width - room.min(axis=1))[: len(now)]
+            chosen = stable_order(width - room.min(axis=0))[: len(now)]
             if not len(waiting):
-                chosen = chosen[_by_balance(room[chosen], width)]
-                now = now[_by_balance(sides[now], width)]
-            fits = (sides[now] <= room[chosen]).all(axis=1)
+                chosen = chosen[_by_balance(room[:, chosen], width)]
+                now = now[_by_balance(sides[:, now], width)]
+            left = room[:, chosen] - sides[:, now]
+            fits = left.min(axis=0) >= 0
             row[now[fits]] = rows + chosen[fits]
-            room[chosen[fits]] -= sides[now[fits]]
+            room[:, chosen[fits]] = left[:, fits]
             waiting = np.sort(now[~fits])
-            has_room = sides[waiting].max(axis=1) <= room.min(axis=1).max()
+            has_room = sides[:, waiting].max(axis=0) <= room.min(axis=0).max()
             unpacked.append(waiting[~has_room])
             waiting = waiting[has_room]
-        pairs, rows = np.concatenate(unpacked), rows + len(room)
+        pairs, rows = np.concatenate(unpacked), rows + new
     return row, rows
 
 
 def _by_balance(sides: IntArray, width: int) -> IntArray:
-    """Returns the order by target minus source of int (entries, 2), at most `width`."""
-    return stable_order(width + sides[:, 1] - sides[:, 0])
+    """Returns the order by target minus source of int (2, entries), at most `width`."""
+    return stable_order(width + sides[1] - sides[0])
 
 
 def pack_epoch(
@@ -84,11 +86,12 @@ def pack_epoch(
         rng: Chooses the order of the rows.
     """
     # Sorted by both lengths, so that they are in the same order in every epoch.
-    order = shuffled[_by_balance(lengths[shuffled], width)]
-    order = order[stable_order(width - lengths[order].max(axis=1))]
-    row, rows = pack_rows(lengths[order], width)
+    sides = np.ascontiguousarray(lengths[shuffled].T)
+    order = _by_balance(sides, width)
+    order = order[stable_order(width - sides[:, order].max(axis=0))]
+    row, rows = pack_rows(sides[:, order], width)
     row = rng.permutation(rows).astype(row.dtype)[row]
-    by_row = np.argsort(row, kind="stable")
+    by_row = stable_order(row)
     row = row[by_row]
 
     parts = parts_per_batch * -(-rows // (most_rows * parts_per_batch))
@@ -98,7 +101,7 @@ def pack_epoch(
     each = -(-rows // parts)
     each = min(most_rows, each + each % 2)
     return Groups(
-        order[by_row],
+        shuffled[order[by_row]],
         starts,
         np.tile([each, width, width], (parts, 1)),
         row - np.repeat(first_rows, counts),

@@ -213,6 +213,9 @@ def test_multi30k_has_little_padding_at_the_batch_size_of_the_paper(shared_dir):
     assert free.token_ratio >= 0.96
     assert static.dropped == free.dropped == 0
     assert min(static.fill_ratio, free.fill_ratio) > 0.9
+    packed = plan_epoch(lengths, replace(config, kind="packed"), 1, 0)
+    assert packed.distinct_shapes == 1
+    assert packed.token_ratio >= 0.94
 
 
 def test_evaluation_skips_pairs_above_a_given_length():

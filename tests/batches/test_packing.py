@@ -61,7 +61,7 @@ def rows_of(plan):
     ],
 )
 def test_long_pairs_come_first_and_both_sides_fill_evenly(sides, row):
-    packed, rows = pack_rows(np.array(sides, int).reshape(-1, 2), 10)
+    packed, rows = pack_rows(np.array(sides, int).reshape(-1, 2).T, 10)
     assert packed.tolist() == row
     assert rows == len(set(row))
 
