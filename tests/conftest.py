@@ -22,8 +22,13 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Enables garbage collection, except for the objects of imported modules."""
+    """Enables garbage collection, except for the objects of imported modules.
+
+    It is less frequent than by default, because traced graphs have many objects, but
+    little garbage.
+    """
     gc.freeze()
+    gc.set_threshold(100_000)
     gc.enable()
 
 

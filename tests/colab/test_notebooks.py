@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from golden_checks.t2t_variables import vocab_sizes
 from nbclient import NotebookClient
 
 import t2t_repro
+from t2t_repro import hparams
 from tests import golden
 from tests.interop.marian.small_marian import SmallMarian
 from tests.interop.tensor2tensor.run import write_run
@@ -69,8 +71,17 @@ def test_notebook_does_not_require_the_repository(name):
     assert not re.search(r"\b(tools|tests|configs)/|\.\./", code(name))
 
 
-def run(name, folder: Path, **settings: str):
-    """Runs a notebook in an empty folder; returns the printed output of its cells."""
+def test_quick_set_of_serve_it_is_valid():
+    """The notebook does not train, because its test gives it a trained model."""
+    lines = re.findall(r'^    SET \+?= "(.+)"$', code("serve_it"), re.MULTILINE)
+    assert hparams.load("".join(lines)).train_steps == 60
+
+
+def run(name, folder: Path, given: dict[str, Path] | None = None, **settings: str):
+    """Runs a notebook in an empty folder, or one with copies of the `given` folders.
+
+    Returns the printed output of its cells.
+    """
     document = notebook(name)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {
@@ -83,6 +94,8 @@ def run(name, folder: Path, **settings: str):
     }
     work = folder / "work"
     work.mkdir()
+    for place, source in (given or {}).items():
+        shutil.copytree(source, work / place)
     client = NotebookClient(
         document,
         timeout=SECONDS_PER_CELL,
@@ -103,9 +116,26 @@ def run(name, folder: Path, **settings: str):
     return text
 
 
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory):
+    """Returns the folder and the output of the notebook "reproduce_the_paper"."""
+    folder = tmp_path_factory.mktemp("paper")
+    return folder / "work" / "paper", run("reproduce_the_paper", folder)
+
+
 @pytest.mark.medium
-def test_transformer_in_one_hour_runs(tmp_path):
-    text = run("transformer_in_one_hour", tmp_path)
+def test_procedure_of_the_paper_runs(paper):
+    _, text = paper
+    assert "base, by hand:  63,062,016" in text
+    assert "averaging the checkpoints of steps 12, 24, 36, 48, 60" in text
+    assert len(re.findall(r"^BLEU \d+\.\d\d  nrefs:1", text, re.MULTILINE)) == 2
+
+
+@pytest.mark.medium
+def test_transformer_in_one_hour_runs(paper, tmp_path):
+    """It uses the encoded corpus of the other notebook."""
+    data = {"hour/data": paper[0] / "data"}
+    text = run("transformer_in_one_hour", tmp_path, data)
     assert "output of the layer for a: [0.845 0.733 0.845 0.733]" in text
     assert "step 60/60" in text
     assert "Page: hour/transformer.html" in text
@@ -122,16 +152,8 @@ def test_own_text_is_trained_scored_and_exported(tmp_path):
 
 
 @pytest.mark.medium
-def test_procedure_of_the_paper_runs(tmp_path):
-    text = run("reproduce_the_paper", tmp_path)
-    assert "base, by hand:  63,062,016" in text
-    assert "averaging the checkpoints of steps 12, 24, 36, 48, 60" in text
-    assert len(re.findall(r"^BLEU \d+\.\d\d  nrefs:1", text, re.MULTILINE)) == 2
-
-
-@pytest.mark.medium
-def test_export_is_served_to_three_clients(tmp_path):
-    text = run("serve_it", tmp_path)
+def test_export_is_served_to_three_clients(trained, tmp_path):
+    text = run("serve_it", tmp_path, {"mymodel": trained.model_dir})
     assert "12 sentences in" in text
     assert "score: takes" in text
     assert "log_probability" in text

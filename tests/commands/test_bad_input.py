@@ -3,14 +3,17 @@
 import gc
 import json
 import os
+import runpy
 import subprocess
+import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from t2t_repro.fast import int8_matmul
-from tests import run_command, tiny
+from tests import forks, run_command, tiny
 from tests.commands import bad_inputs
 from tests.commands.bad_inputs import Bad, World
 
@@ -67,6 +70,10 @@ def check(bad: Bad, world: World, run) -> None:
     bad.apply_change(world)
     before = contents(world.root)
     result = run(bad.command, *bad.arguments(world), stdin=bad.stdin(world))
+    check_result(bad, world, result, before)
+
+
+def check_result(bad: Bad, world: World, result: run_command.Done, before) -> None:
     assert run_command.is_one_clear_line(result), result
     assert world.filled(bad.words) in result.err
     assert contents(world.root) == before
@@ -79,18 +86,32 @@ def test_every_mistake_in_the_table_is_a_one_line_error(bad, world):
     check(bad, world, run_command.run)
 
 
+def run_as_main(folder, text, command, arguments):
+    """Runs a command in a folder with a text on standard input, like `python -m`."""
+    os.chdir(folder)
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode("ascii"))
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+    sys.argv = [command, *arguments]
+    runpy.run_module(f"t2t_repro.{command}", run_name="__main__", alter_sys=True)
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize("command", COMMANDS)
-def test_separate_processes_print_the_same_errors(command, trained, tmp_path):
-    bad = next(bad for bad in TABLE if bad.command == command)
-    world = make_world(trained, tmp_path / "world")
-
-    def run_process(*arguments, stdin):
-        text = stdin.decode("latin-1")
-        assert text.isascii()
-        return run_command.run_alone(*arguments, input=text, cwd=world.here)
-
-    check(bad, world, run_process)
+def test_separate_processes_print_the_same_errors(trained, tmp_path):
+    """Compares the first mistake of each command."""
+    mistakes = [next(b for b in TABLE if b.command == name) for name in COMMANDS]
+    worlds = [make_world(trained, tmp_path / name) for name in COMMANDS]
+    calls = []
+    for bad, world in zip(mistakes, worlds, strict=True):
+        bad.apply_change(world)
+        text = bad.stdin(world).decode("ascii")
+        arguments = bad.arguments(world)
+        calls.append((str(world.here), text, bad.command, arguments))
+    before = [contents(world.root) for world in worlds]
+    results = forks.run(run_as_main, *calls)
+    for each in zip(mistakes, worlds, results, before, strict=True):
+        check_result(*each)
 
 
 def test_table_has_five_mistakes_per_command_and_sixty_in_total():

@@ -65,6 +65,8 @@ def test_translations_equal_those_of_opennmt(imported, tmp_path):
     assert translations == [text.decode() for text in expected.numpy()]
 
 
+# `test_imports_a_saved_model_of_this_program` imports an export with post-norm.
+@pytest.mark.parametrize("imported", ["base", "relative"], indirect=True)
 def test_an_export_can_be_imported(imported, tmp_path):
     _, model_dir = imported
     result = run_command.run(

@@ -12,7 +12,7 @@ from t2t_repro.runs import checkpoints
 from tests import run_command, tiny
 
 # Enough steps for every signal to arrive long before the end of training.
-STEPS = 300
+STEPS = 200
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 
 
@@ -109,7 +109,7 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
 
     with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
         workers.wait_for("resuming from step")
-        workers.wait_for(f"step 200/{STEPS}")
+        workers.wait_for(f"step 100/{STEPS}")
         workers.processes[1].kill()
         chief, killed = workers.finish()
         assert (chief.status, killed.status) == (2, -signal.SIGKILL)

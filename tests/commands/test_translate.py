@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from t2t_repro.command_line import translate_flags
 from tests import run_command, tiny
 from tests.sixteen_bits import needs
 
@@ -176,19 +177,23 @@ def test_alignments_follow_the_translations(trained, expected):
 
 @pytest.mark.medium
 @needs("bfloat16")
-def test_many_batches_of_one_line_are_compiled_by_default(trained, tmp_path):
-    lines = "".join(f"{line}\n" for line in ["one two", "three", "two"] * 667)
+def test_many_batches_of_one_line_are_compiled_by_default(
+    trained, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(translate_flags, "LINES_THAT_PAY", 6)
     text = tmp_path / "many.en"
-    text.write_text(lines)
+    text.write_text("one two\nthree\ntwo\n" * 2)
     one_by_one = ("--input_file", str(text), "--batch_size", "1")
     compiled = translate(trained, *one_by_one)
     plain = translate(trained, *one_by_one, "--no-xla")
-    message = "compiling the search for 2,001 lines in batches of one"
+    message = "compiling the search for 6 lines in batches of one"
     assert message in compiled.err
     assert "compiling" not in plain.err
     assert compiled.out == plain.out
     for flags in (("--sampling",), ("--batch_size", "32"), ("--precision", "bfloat16")):
         assert "compiling" not in translate(trained, *one_by_one, *flags).err
+    text.write_text("one two\nthree\ntwo\n" + "one\n" * 2)
+    assert "compiling" not in translate(trained, *one_by_one).err
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.commands.test_translate import random_words, translate
 pytestmark = pytest.mark.medium
 
 # Enough windows for a process to be interrupted before the end.
-MANY_LINES = 1500
+MANY_LINES = 600
 SMALL_WINDOWS = ("--window", "8", "--batch_size", "4")
 
 
@@ -94,7 +94,7 @@ def test_the_same_command_resumes_with_identical_output(trained, killed_copy, wh
     lines = 8 * pieces(target)
     result = translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)
     assert (result.status, result.out) == (0, "")
-    assert result.err == f"resuming after line {lines:,} of 1,500\n"
+    assert result.err == f"resuming after line {lines:,} of {MANY_LINES}\n"
     assert target.read_bytes() == whole
     assert sorted(path.name for path in killed_copy.iterdir()) == ["in.en", "out.de"]
 
@@ -107,7 +107,7 @@ def test_ctrl_c_saves_the_output_and_prints_how_to_resume(trained, killed_copy, 
     after = pieces(target)
     assert after >= before + 3
     assert result.err.splitlines() == [
-        f"resuming after line {8 * before:,} of 1,500",
+        f"resuming after line {8 * before:,} of {MANY_LINES}",
         f"{8 * after:,} lines are in {target}.partial; run the same command to resume",
         "interrupted.",
     ]
@@ -143,7 +143,7 @@ def test_another_input_does_not_resume(trained, killed_copy, change):
     path = killed_copy / "in.en"
     lines = change(path.read_text().split("\n")[:-1])
     path.write_text("".join(f"{line}\n" for line in lines))
-    refused(trained, killed_copy, ".partial: input was 1500 lines (")
+    refused(trained, killed_copy, ".partial: input was 600 lines (")
 
 
 def refused(trained, folder, words, *flags):
@@ -169,7 +169,7 @@ def test_a_closed_pipe_ends_the_translation_silently(trained, many, whole):
 def test_a_translation_resumes_after_a_full_disk(trained, many, whole, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("mounting a small disk requires root")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(tmp_path)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("this machine does not allow mounting a small disk")
     try:

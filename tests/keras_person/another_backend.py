@@ -35,7 +35,7 @@ MODELS = {
 
 def transformer(**options: object) -> keras.Model:
     model = t2t_repro.Transformer(
-        11, d_model=8, num_layers=2, num_heads=2, d_ff=12, **options
+        11, d_model=8, num_layers=1, num_heads=2, d_ff=12, **options
     )
     model.build()
     return model

@@ -78,6 +78,15 @@ def run_steps(decoder, state, hypotheses):
     return np.stack(logits, axis=2), state
 
 
+def whole_targets(model, targets):
+    """Returns the logits of all targets, int (batch, beam, length), by the model."""
+    batch, beam, length = targets.shape
+    inputs = np.repeat(INPUTS, beam, axis=0)
+    rows = targets.reshape(batch * beam, length).astype(np.int32)
+    logits = model({"inputs": inputs, "targets": rows})
+    return logits.numpy().reshape(batch, beam, length, -1)
+
+
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_logits_of_every_step_equal_those_of_whole_targets(
     model, beam_size, decoder_class
@@ -85,11 +94,7 @@ def test_logits_of_every_step_equal_those_of_whole_targets(
     targets = np.random.default_rng(2).integers(2, VOCAB_SIZE, (2, beam_size, 6))
     decoder = decoder_class(model, beam_size)
     stepwise, _ = run_steps(decoder, decoder.start(tf.constant(INPUTS)), targets)
-    for hypothesis in range(beam_size):
-        whole = model(
-            {"inputs": INPUTS, "targets": targets[:, hypothesis].astype(np.int32)}
-        )
-        np.testing.assert_allclose(stepwise[:, hypothesis], whole, atol=1e-5)
+    np.testing.assert_allclose(stepwise, whole_targets(model, targets), atol=1e-5)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -111,23 +116,26 @@ def test_reordered_hypotheses_keep_their_caches(model, decoder_class):
     There are more steps than initial slots in the optimized cache.
     """
     generator = np.random.default_rng(3)
-    beam_size = 3
+    beam_size, steps = 3, 18
     decoder = decoder_class(model, beam_size)
     state = decoder.start(tf.constant(INPUTS))
     hypotheses = np.zeros((2, beam_size, 0), np.int32)
     last = np.zeros((2, beam_size), np.int32)
-    for index in range(18):
+    stepwise, targets = [], []
+    for index in range(steps):
         logits, state = decoder.step(tf.constant(last), tf.constant(index), state)
-        for number in range(beam_size):
-            # The decoder does not read the last token of a target.
-            prefix = np.pad(hypotheses[:, number], ((0, 0), (0, 1)))
-            whole = model({"inputs": INPUTS, "targets": prefix})[:, -1]
-            np.testing.assert_allclose(logits[:, number], whole, atol=1e-5)
+        stepwise.append(logits)
+        # Later tokens do not change the logits.
+        targets.append(np.pad(hypotheses, ((0, 0), (0, 0), (0, steps - index))))
         parents = generator.integers(0, beam_size, (2, beam_size), np.int32)
         last = generator.integers(2, VOCAB_SIZE, (2, beam_size), np.int32)
         state = decoder.select_beams(state, tf.constant(parents))
         hypotheses = np.take_along_axis(hypotheses, parents[:, :, None], axis=1)
         hypotheses = np.concatenate([hypotheses, last[:, :, None]], axis=2)
+    whole = whole_targets(model, np.concatenate(targets, axis=1))
+    for index, logits in enumerate(stepwise):
+        expected = whole[:, index * beam_size :][:, :beam_size, index]
+        np.testing.assert_allclose(logits, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("beam_size", [1, 2])

@@ -1,26 +1,14 @@
 """Precisions in which TensorFlow would crash are rejected."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_utils
 
-from t2t_repro.models.precision import mixed_precision
+from t2t_repro.models.precision import mixed_precision, unsupported_reason
 from t2t_repro.system.errors import UserError
-from tests import run_command, tiny
+from tests import forks, run_command, tiny
 
 AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
-MATMUL = """
-import sys
-from t2t_repro.models.precision import unsupported_reason
-print(unsupported_reason(sys.argv[1]), flush=True)
-import tensorflow as tf
-x = tf.ones([2, 2], sys.argv[1])
-assert tf.function(tf.matmul)(x, x)[0, 0] == 2
-"""
 CRASHES = pytest.mark.skipif(
     not _pywrap_utils.IsDataTypeSupportedByOneDNNOnThisCPU(tf.bfloat16)
     or bool(tf.config.list_physical_devices("GPU")),
@@ -28,28 +16,27 @@ CRASHES = pytest.mark.skipif(
 )
 
 
+def multiply(name):
+    """Prints the reason against a precision, then multiplies matrices in it."""
+    print(unsupported_reason(name), flush=True)
+    x = tf.ones([2, 2], name)
+    assert tf.function(tf.matmul)(x, x)[0, 0] == 2
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("float32", AVX2),
-        ("float16", AVX2),
-        ("bfloat16", AVX2),
-        ("bfloat16", AVX2 | {"TF_ENABLE_ONEDNN_OPTS": "0"}),
-        ("bfloat16", {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}),
-    ],
-)
-def test_a_matmul_crashes_exactly_if_there_is_a_reason(name, settings):
-    process = subprocess.run(
-        [sys.executable, "-c", MATMUL, name],
-        env=os.environ | settings,
-        capture_output=True,
-        text=True,
-        check=False,
+@pytest.mark.parametrize("onednn", ["0", "1"])
+def test_a_matmul_crashes_exactly_if_there_is_a_reason(onednn):
+    settings = {"float32": AVX2, "float16": AVX2, "bfloat16": AVX2}
+    calls = [(name,) for name in (*settings, "bfloat16")]
+    isa = [*settings.values(), {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}]
+    # TensorFlow reads TF_ENABLE_ONEDNN_OPTS when it is imported.
+    results = forks.run(
+        multiply, *calls, environments=isa, TF_ENABLE_ONEDNN_OPTS=onednn
     )
-    reason = process.stdout.strip()
-    assert reason, process.stderr
-    assert (process.returncode == 0) is (reason == "None"), (reason, process.stderr)
+    for result in results:
+        reason = result.out.strip()
+        assert reason, result.err
+        assert (result.status == 0) is (reason == "None"), (reason, result.err)
 
 
 @CRASHES

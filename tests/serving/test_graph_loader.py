@@ -1,5 +1,9 @@
-"""The export requires only TensorFlow and the operations of tensorflow_text."""
+"""The export requires only TensorFlow and the operations of tensorflow_text.
 
+It runs in a Python process without this project and in TensorFlow's C runtime.
+"""
+
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -13,7 +17,9 @@ import tensorflow as tf
 from tests.serving import small
 
 SCRIPT = Path(__file__).parents[2] / "tools" / "benchmarks" / "peers" / "run_export.py"
-TEXTS = [*small.sentences(8), "", ">>deu<< one two"]
+C_SOURCE = Path(__file__).with_name("run_model.c")
+LINES = small.sentences(8)
+TEXTS = [*LINES, "", ">>deu<< one two"]
 
 
 def answers(python, version, cwd):
@@ -61,3 +67,59 @@ def test_a_copied_export_runs_without_the_package(kind, request, tmp_path):
     module = request.getfixturevalue(f"{kind}module")
     copy = shutil.copytree(export_dir / "1", tmp_path / "elsewhere")
     assert_answers(answers(sys.executable, copy, tmp_path), module)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("gcc is not installed")
+    folder = Path(tf.sysconfig.get_lib())
+    output = tmp_path_factory.mktemp("c") / "run_model"
+    subprocess.run(
+        [
+            compiler,
+            *("-O1", "-Wall", "-Werror"),
+            f"-I{tf.sysconfig.get_include()}",
+            C_SOURCE,
+            *("-o", output),
+            *(f"-L{folder}", f"-Wl,-rpath,{folder}"),
+            *("-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"),
+        ],
+        check=True,
+    )
+    return output
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", ["", "marian_"])
+def test_a_c_program_translates_like_python(program, kind, request):
+    export_dir = request.getfixturevalue(f"{kind}export_dir")
+    module = request.getfixturevalue(f"{kind}module")
+    libraries = Path(importlib.util.find_spec("tensorflow_text").origin).parent
+    graph = tf.Graph()
+    with tf.compat.v1.Session(graph=graph) as session:
+        meta = tf.compat.v1.saved_model.load(session, ["serve"], str(export_dir / "1"))
+    signature = meta.signature_def["serving_default"]
+    process = subprocess.run(
+        [
+            program,
+            export_dir / "1",
+            signature.inputs["text"].name,
+            signature.outputs["translations"].name,
+            signature.outputs["scores"].name,
+            *sorted(libraries.glob("python/ops/*.so")),
+        ],
+        input="".join(f"{text}\n" for text in LINES),
+        capture_output=True,
+        encoding="utf-8",
+        env={"TF_CPP_MIN_LOG_LEVEL": "3"},
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    scores, texts = zip(
+        *(line.split("\t", 1) for line in process.stdout.split("\n")[:-1]), strict=True
+    )
+    expected = module.functions["serving_default"](tf.constant(LINES))
+    assert list(texts) == [t.decode() for t in expected["translations"].numpy()]
+    np.testing.assert_allclose(np.float32(scores), expected["scores"], atol=1e-4)

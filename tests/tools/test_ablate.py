@@ -123,12 +123,12 @@ def test_trains_and_scores_rows_once(tmp_path):
     tiny.write_corpus(tmp_path / "data")
     base = tiny.write_hparams(tmp_path)
     flags = ("--hparams", f"{base},num_heads=4,dropout=0.1", "--seeds", "3", "--json")
-    flags += ("--rows", "base,table3_a_h4,table3_d_dropout0")
+    flags += ("--rows", "table3_a_h4,table3_d_dropout0")
     flags += ("--data_dir", str(tmp_path / "data"), "--work_dir", str(tmp_path / "w"))
     first = run_command.run("tools/ablate.py", *flags, "--jobs", "2")
     assert first.status == 0, first.err
     table = {row["row"]: row for row in json.loads(first.out)["rows"]}
-    assert list(table) == ["base", "table3_a_h4", "table3_d_dropout0"]
+    assert list(table) == ["table3_a_h4", "table3_d_dropout0"]
     assert table["table3_a_h4"]["hparams"]["num_heads"] == 2
     assert table["table3_d_dropout0"]["hparams"]["dropout"] == 0
     for row in table.values():
@@ -136,7 +136,7 @@ def test_trains_and_scores_rows_once(tmp_path):
         # A uniform distribution has a perplexity of VOCAB_SIZE.
         assert 1 < row["perplexity"] < 2 * tiny.VOCAB_SIZE
         assert row["sentences"] == tiny.SIZES["val"]
-    assert (tmp_path / "w/table3.md").read_text().count("\n| ") >= 3
+    assert (tmp_path / "w/table3.md").read_text().count("\n| ") >= 2
     again = run_command.run("tools/ablate.py", *flags)
-    assert again.err.count("reusing ") == 3
+    assert again.err.count("reusing ") == 2
     assert json.loads(again.out)["rows"] == json.loads(first.out)["rows"]

@@ -15,9 +15,10 @@ SMALL += " --batch_size=3 --batches=3 --sentences=6 --rounds=1"
 
 
 @pytest.mark.medium
-def test_times_all_programs_on_the_same_work():
+def test_times_all_programs_on_the_same_work(monkeypatch):
     pytest.importorskip("ctranslate2")
-    result = run_command.run_alone(TOOL, *SMALL.split(), "--json")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")  # As the tool does.
+    result = run_command.run(TOOL, *SMALL.split(), "--json")
     assert result.status == 0, result.err
     tables = json.loads(result.out)["tables"]
     bfloat16 = {"t2t_repro bfloat16", "matmuls only bfloat16"}

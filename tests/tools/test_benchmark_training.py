@@ -76,33 +76,30 @@ def test_rejects_invalid_flags(flag, words):
 def test_figures_of_a_toy_run_are_consistent(tmp_path):
     plot = tmp_path / "curve.svg"
     process = run_command.run(
-        *(TOOL, "--json", "--sizes=tiny", "--vocab_size=100", "--rounds=2"),
+        *(TOOL, "--json", "--sizes=tiny", "--vocab_size=100", "--rounds=1"),
         *("--only=t2t_repro,products,square,torch", "--precision=float32"),
-        *("--steps=3", "--lengths=8,4", "--curve_tokens=16", "--start_up=tiny"),
+        *("--steps=3", "--lengths=8", "--curve_tokens=16", "--start_up=tiny"),
         *("--plot", str(plot)),
     )
     assert process.status == 0, process.err
     result = json.loads(process.out)
     assert result["versions"] == ["PyTorch is skipped: --torch_python is not given"]
-    *tables, start_up = result["tables"].items()
-    titles = [title.partition(" tokens")[0] for title, _ in tables]
-    assert titles == ["tiny, 2 x 8"] * 2 + ["tiny, 4 x 4"] * 2
-    for (_, table), (_, ratios) in (tables[:2], tables[2:]):
-        ours, matmuls, square = table.values()
-        for row in table.values():
-            assert len(row["ms"]) == len(row["target tokens/s"]) == 2
-            assert row["peak memory (MiB)"] > 0
-            assert row["first step (s)"] > row["ms"][0] / 1000
-        # A step has sixteen tokens.
-        for row in (ours, matmuls):
-            for ms, speed in zip(row["ms"], row["target tokens/s"], strict=True):
-                assert ms / 1000 * speed == pytest.approx(16)
-        assert square["GFLOP/s"][0] * square["ms"][0] / 1000 == pytest.approx(
-            flops(SQUARE) / 1e9
-        )
-        assert len(ratios) == 2
-        ratio = ratios["t2t_repro float32 / matmuls only float32"]
-        mine, other = (sum(row["target tokens/s"]) for row in (ours, matmuls))
-        assert ratio["times as fast"] == pytest.approx(mine / other)
+    (title, table), (_, ratios), start_up = result["tables"].items()
+    assert title.startswith("tiny, 2 x 8 tokens")
+    ours, matmuls, square = table.values()
+    for row in table.values():
+        assert len(row["ms"]) == len(row["target tokens/s"]) == 1
+        assert row["peak memory (MiB)"] > 0
+        assert row["first step (s)"] > row["ms"][0] / 1000
+    # A step has sixteen tokens.
+    for row in (ours, matmuls):
+        assert row["ms"][0] / 1000 * row["target tokens/s"][0] == pytest.approx(16)
+    assert square["GFLOP/s"][0] * square["ms"][0] / 1000 == pytest.approx(
+        flops(SQUARE) / 1e9
+    )
+    assert len(ratios) == 2
+    ratio = ratios["t2t_repro float32 / matmuls only float32"]
+    mine, other = (row["target tokens/s"][0] for row in (ours, matmuls))
+    assert ratio["times as fast"] == pytest.approx(mine / other)
     assert min(start_up[1]["tiny"]["s"]) > 1
     assert plot.read_text().startswith("<?xml")

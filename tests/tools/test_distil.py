@@ -38,7 +38,7 @@ def test_trains_the_student_on_the_teachers_translations(trained, tmp_path):
     assert (student / name).read_bytes() == (teacher / name).read_bytes()
     # A second run reuses the translations and the trained student.
     before = (text / "train.de").stat().st_mtime_ns
-    again = run_command.run_alone(TOOL, *arguments, "--json")
+    again = run_command.run(TOOL, *arguments, "--json")
     assert again.status == 0, again.err
     assert "reusing the translations" in again.err
     assert (text / "train.de").stat().st_mtime_ns == before

@@ -5,7 +5,6 @@ Each training runs in its own process, because a process can have only one strat
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from itertools import count
@@ -18,16 +17,11 @@ from t2t_repro.runs import checkpoints
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
-from tests.run_command import ROOT
+from tests import forks
 from tests.training import toy
 
+NAMES = ("one_device", "mirrored")
 NEVER = 1000
-RUN = """
-import sys
-from pathlib import Path
-from tests.training.test_exact_resume import train
-train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
-"""
 
 
 def train(directory, name, kill_at):
@@ -35,6 +29,7 @@ def train(directory, name, kill_at):
 
     A batch has three micro-batches, of which one replica computes two.
     """
+    directory = Path(directory)
     chosen = strategy.choose(name, 2 if name == "mirrored" else 0)
     assert chosen.num_replicas_in_sync == (2 if name == "mirrored" else 1)
     hparams = toy.HPARAMS.replace(
@@ -44,7 +39,7 @@ def train(directory, name, kill_at):
         model = toy.model(hparams)
     loop = TrainingLoop(model, hparams, chosen, directory / "checkpoints")
     start = loop.restore()
-    print("from", start)
+    print("from", start, flush=True)
 
     def batches(step):
         for number in count(step):
@@ -60,17 +55,6 @@ def train(directory, name, kill_at):
     assert loop.run(batches, monitor, toy.never)
 
 
-def process(directory, name, kill_at=NEVER):
-    arguments = [sys.executable, "-c", RUN, str(directory), name, str(kill_at)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(arguments, cwd=ROOT, **pipes)
-
-
-def finish(running):
-    out, errors = running.communicate()
-    return running.returncode, out, errors[-2000:]
-
-
 def tensors(checkpoint):
     values = {}
     for index in checkpoint.path.glob("*.index"):
@@ -84,20 +68,31 @@ def log(directory: Path):
     return [row.split("\t")[:3] + row.split("\t")[4:] for row in rows]
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Returns a folder with an uninterrupted and a resumed training per strategy."""
+    folder = tmp_path_factory.mktemp("trainings")
+    whole = [(str(folder / f"{name}_whole"), name, NEVER) for name in NAMES]
+    killed = [(str(folder / f"{name}_killed"), name, 8) for name in NAMES]
+    *uninterrupted, one, other = forks.run(train, *whole, *killed)
+    for result in uninterrupted:
+        assert result.status == 0, result.err[-2000:]
+    assert one[:2] == other[:2] == (-signal.SIGKILL, "from 0\n")
+    # Steps 7 and 8 are repeated.
+    for result in forks.run(train, *((*call[:2], NEVER) for call in killed)):
+        assert result[:2] == (0, "from 6\n"), result.err[-2000:]
+    return folder
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize("name", ["one_device", "mirrored"])
-def test_a_killed_training_resumes_bit_identically(tmp_path, name):
-    running = process(tmp_path / "whole", name)
-    killed = process(tmp_path / "killed", name, kill_at=8)
-    assert finish(killed)[:2] == (-signal.SIGKILL, "from 0\n")
-    assert finish(running)[0] == 0
-    # Steps 7 and 8 are repeated; the log has the mean over all ten steps.
-    status, out, errors = finish(process(tmp_path / "killed", name))
-    assert (status, out) == (0, "from 6\n"), errors
-    assert log(tmp_path / "killed") == log(tmp_path / "whole")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_killed_training_resumes_bit_identically(trained, name):
+    whole, killed = trained / f"{name}_whole", trained / f"{name}_killed"
+    # The log has the mean over all ten steps.
+    assert log(killed) == log(whole)
     pairs = zip(
-        checkpoints.list_checkpoints(tmp_path / "whole" / "checkpoints"),
-        checkpoints.list_checkpoints(tmp_path / "killed" / "checkpoints"),
+        checkpoints.list_checkpoints(whole / "checkpoints"),
+        checkpoints.list_checkpoints(killed / "checkpoints"),
         strict=True,
     )
     steps = []

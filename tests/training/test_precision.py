@@ -1,5 +1,7 @@
 """Tests of training in bfloat16 and float16, of XLA and of loss scaling."""
 
+from itertools import repeat
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -23,13 +25,12 @@ def loop(directory, hparams):
     return TrainingLoop(model, hparams, tf.distribute.get_strategy(), directory)
 
 
-def losses(directory, **changes):
+def losses(directory, batches=toy.batches, **changes):
     """Trains six steps; returns the losses and the loop."""
     trained = loop(directory, HPARAMS.replace(**changes))
     monitor = toy.monitor()
     results = []
     monitor.step_done = lambda step, result: results.append(float(result.loss))
-    batches = toy.batches_of_parts if trained.accumulates else toy.batches
     assert trained.run(batches, monitor, toy.never)
     return np.array(results), trained
 
@@ -56,12 +57,16 @@ def test_losses_equal_float32_up_to_rounding(tmp_path, expected, precision, bits
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("bound", [0, 16])
-def test_xla_trains_the_same_weights(tmp_path, bound):
-    """A batch of five rows has three micro-batches (two, two, one row) or one."""
-    bounds = {"max_tokens_per_device": bound}
-    expected, plain = losses(tmp_path / "plain", **bounds)
-    actual, compiled = losses(tmp_path / "xla", xla=True, **bounds)
+@pytest.mark.parametrize(
+    ("bound", "batches"),
+    [(0, toy.batches), (16, lambda step: repeat(toy.batch(0, parts=3)))],
+    ids=["one micro-batch", "three micro-batches"],
+)
+def test_xla_trains_the_same_weights(tmp_path, bound, batches):
+    """XLA compiles a function for each shape: one, or those of two, two and one row."""
+    settings = {"max_tokens_per_device": bound, "batches": batches}
+    expected, plain = losses(tmp_path / "plain", **settings)
+    actual, compiled = losses(tmp_path / "xla", xla=True, **settings)
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
     for name, weight in plain.weights.items():
         np.testing.assert_allclose(

@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
-import subprocess
-import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,20 +14,14 @@ from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.procedure import batching_of
 from t2t_repro.training.validation import ValidationLoss
-from tests.run_command import ROOT
+from tests import forks
 from tests.training import toy
-from tests.training.test_strategy import finish, free_addresses
+from tests.training.test_strategy import free_addresses
 
 # With dropout: the masks of a micro-batch do not depend on its process.
 HPARAMS = toy.HPARAMS.replace(
     tokens_per_batch=256, max_tokens_per_device=16, train_steps=5, batching="sorted"
 )
-TRAIN = """
-import sys
-from pathlib import Path
-from tests.training.test_processes import train
-train(Path(sys.argv[1]))
-"""
 
 
 def pairs():
@@ -42,6 +34,7 @@ def pairs():
 
 def train(path):
     """Trains five steps; writes their results, the validation loss and the weights."""
+    path = Path(path)
     chosen = strategy.choose("auto")
     with chosen.scope():
         model = toy.model(HPARAMS)
@@ -81,19 +74,16 @@ def train(path):
 )
 def test_several_processes_train_like_one(tmp_path, workers):
     addresses = free_addresses(workers)
-    processes = []
+    clusters = []
     for index in range(workers):
         task = {"type": "worker", "index": index}
-        config = json.dumps({"cluster": {"worker": addresses}, "task": task})
-        arguments = [sys.executable, "-c", TRAIN, str(tmp_path / f"{index}.json")]
-        environment = os.environ | {"TF_CONFIG": config}
-        processes.append(
-            subprocess.Popen(
-                arguments, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
-            )
-        )
+        config = {"cluster": {"worker": addresses}, "task": task}
+        clusters.append({"TF_CONFIG": json.dumps(config)})
+    paths = [(str(tmp_path / f"{index}.json"),) for index in range(workers)]
+    running = forks.Forks(train, *paths, environments=clusters)
     train(tmp_path / "one.json")
-    finish(*processes)
+    for result in running.finish():
+        assert result.status == 0, result.err[-3000:]
     one = json.loads((tmp_path / "one.json").read_text())
     assert len(one["results"]) == 5
     for index in range(workers):

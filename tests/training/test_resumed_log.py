@@ -29,10 +29,12 @@ def test_the_log_of_a_resumed_training_equals_an_uninterrupted_one(
 
     expected = run(tmp_path / "whole", 9)
     assert [row[0] for row in expected] == ["step", "4", "8", "9"]
-    for stop in (3, 6):
-        folder = tmp_path / str(stop)
-        run(folder, stop)
+    folder = tmp_path / "resumed"
+    run(folder, 3)
+    for start, stop in ((3, 6), (6, 9)):
         # Rows written after the last checkpoint are repeated.
         with (folder / "training_log.tsv").open("a") as file:
-            file.write(f"{stop + 1}\t1\t1\t1\t1\t1\n{stop + 2}\t1")
-        assert run(folder, 9, stop) == expected
+            file.write(f"{start + 1}\t1\t1\t1\t1\t1\n{start + 2}\t1")
+        rows = run(folder, stop, start)
+        assert rows == expected[: len(rows)]
+    assert rows == expected

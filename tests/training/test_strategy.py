@@ -4,9 +4,7 @@ import io
 import json
 import os
 import socket
-import subprocess
-import sys
-from itertools import count, product
+from itertools import count, pairwise, product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,26 +12,21 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro import fast
 from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
+from tests import forks
 from tests.training import toy
 
-ROOT = Path(__file__).resolve().parents[2]
 # Without dropout, because the masks of a sliced micro-batch depend on the slicing.
 HPARAMS = toy.HPARAMS.replace(
     dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, train_steps=3
 )
 # With dropout: the masks of a whole micro-batch do not depend on its replica.
 PARTS = toy.HPARAMS.replace(train_steps=3, max_tokens_per_device=24)
-TRAIN = """
-import sys
-from pathlib import Path
-from tests.training.test_strategy import train
-train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
-"""
 
 
 def uneven_batches(step):
@@ -45,22 +38,24 @@ def uneven_batches(step):
 
 
 def train(directory, name, replicas):
-    """Trains three steps and resumes for three more, with one and three micro-batches.
+    """Trains three steps with one micro-batch, and six with three micro-batches.
 
-    All use the same strategy, because a process can have only one.
+    The second training resumes after three steps. All use the same strategy, because a
+    process can have only one.
     """
     chosen = strategy.choose(name, replicas)
     assert chosen.num_replicas_in_sync == (1 if name == "one_device" else 2)
     chief = strategy.is_chief(chosen)
-    for kind, hparams, batches in (
-        ("whole", HPARAMS, uneven_batches),
-        ("parts", PARTS, toy.batches_of_parts),
+    for kind, hparams, batches, stops in (
+        ("whole", HPARAMS, uneven_batches, (0, 3)),
+        ("parts", PARTS, toy.batches_of_parts, (0, 3, 6)),
     ):
         with chosen.scope():
             model = toy.model(hparams)
-        for done in (0, 3):
-            changed = hparams.replace(train_steps=done + 3)
-            loop = TrainingLoop(model, changed, chosen, directory / kind, chief)
+        for done, stop in pairwise(stops):
+            changed = hparams.replace(train_steps=stop)
+            folder = Path(directory) / kind
+            loop = TrainingLoop(model, changed, chosen, folder, chief)
             # On resuming, each worker has different wrong weights: the chief must
             # restore the right ones and send them to the others.
             for variable in (*loop.weights.values(), *loop.state.values()):
@@ -69,28 +64,6 @@ def train(directory, name, replicas):
             assert len(loop.unreported) == done
             monitor = Monitor(None, 100, done, io.StringIO(), loop.unreported)
             assert loop.run(batches, monitor, toy.never)
-
-
-def process(directory, name, replicas, **environment):
-    """Starts `train` in a subprocess."""
-    return subprocess.Popen(
-        [sys.executable, "-c", TRAIN, str(directory), name, str(replicas)],
-        cwd=ROOT,
-        env=os.environ | environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(*processes):
-    """Waits for the processes to succeed; kills them otherwise."""
-    try:
-        for process in processes:
-            _, errors = process.communicate(timeout=240)
-            assert process.returncode == 0, errors[-3000:]
-    finally:
-        for process in processes:
-            process.kill()
 
 
 def free_addresses(count):
@@ -104,10 +77,11 @@ def free_addresses(count):
 
 def assert_same(actual, expected):
     """Asserts that the newest checkpoints in two folders have equal tensors."""
-    for kind, file in product(("whole", "parts"), ("weights", "optimizer")):
+    last_steps = {"whole": 3, "parts": 6}
+    for kind, file in product(last_steps, ("weights", "optimizer")):
         one = checkpoints.list_checkpoints(expected / kind)[-1]
         two = checkpoints.list_checkpoints(actual / kind)[-1]
-        assert one.step == two.step == 6
+        assert one.step == two.step == last_steps[kind]
         theirs, ours = one.tensors(file), two.tensors(file)
         assert theirs.shapes() == ours.shapes()
         for name in theirs.shapes():
@@ -125,55 +99,52 @@ def cluster(kinds, task_type, task_id):
     return SimpleNamespace(cluster_resolver=resolver)
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize(
-    ("lanes", "xla"), [(True, False), (True, True), (False, False)]
-)
-def test_a_cpu_process_divides_its_cores_among_the_lanes(lanes, xla):
-    code = f"""
-import tensorflow as tf
-from t2t_repro import fast
-from t2t_repro.training import strategy
-if {lanes}:
-    fast.install()
-strategy.choose("auto", xla={xla})
-print(tf.config.threading.get_intra_op_parallelism_threads())
-"""
-    environment = {"CUDA_VISIBLE_DEVICES": "-1"}
-    process = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    # XLA distributes its work over the cores itself; 0 means all cores.
-    each = max(1, len(os.sched_getaffinity(0)) // 2) if lanes and not xla else 0
-    assert process.stdout.split() == [str(each)]
+def print_threads(lanes, xla):
+    """Prints the number of threads per operation; 0 means all cores."""
+    if lanes:
+        fast.install()
+    strategy.choose("auto", xla=xla)
+    print(tf.config.threading.get_intra_op_parallelism_threads())
 
 
 @pytest.mark.medium
-def test_two_replicas_with_uneven_shards_train_like_one_device(tmp_path):
-    two = process(tmp_path / "two", "mirrored", 2)
-    train(tmp_path / "one", "one_device", 0)
-    finish(two)
-    assert_same(tmp_path / "two", tmp_path / "one")
+def test_a_cpu_process_divides_its_cores_among_the_lanes():
+    half = max(1, len(os.sched_getaffinity(0)) // 2)
+    # XLA distributes its work over the cores itself.
+    expected = {(True, False): half, (True, True): 0, (False, False): 0}
+    results = forks.run(print_threads, *expected, CUDA_VISIBLE_DEVICES="-1")
+    assert [(one.status, one.out) for one in results] == [
+        (0, f"{each}\n") for each in expected.values()
+    ]
 
 
-@pytest.mark.medium
-def test_two_workers_train_like_one_device_and_only_the_chief_writes(tmp_path):
-    addresses = free_addresses(2)
-    workers = []
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Returns a folder with the trainings of each strategy and worker."""
+    folder = tmp_path_factory.mktemp("trainings")
+    clusters, addresses = [{}], free_addresses(2)
     for index in (0, 1):
         task = {"type": "worker", "index": index}
         config = {"cluster": {"worker": addresses}, "task": task}
-        folder = tmp_path / str(index)
-        workers.append(process(folder, "auto", 0, TF_CONFIG=json.dumps(config)))
-    train(tmp_path / "one", "one_device", 0)
-    finish(*workers)
-    assert_same(tmp_path / "0", tmp_path / "one")
-    assert not (tmp_path / "1").exists()
+        clusters.append({"TF_CONFIG": json.dumps(config)})
+    calls = [("mirrored", "mirrored", 2), ("chief", "auto", 0), ("worker", "auto", 0)]
+    paths = [(str(folder / name), *settings) for name, *settings in calls]
+    running = forks.Forks(train, *paths, environments=clusters)
+    train(folder / "one_device", "one_device", 0)
+    for result in running.finish():
+        assert result.status == 0, result.err[-3000:]
+    return folder
+
+
+@pytest.mark.medium
+def test_two_replicas_with_uneven_shards_train_like_one_device(trained):
+    assert_same(trained / "mirrored", trained / "one_device")
+
+
+@pytest.mark.medium
+def test_two_workers_train_like_one_device_and_only_the_chief_writes(trained):
+    assert_same(trained / "chief", trained / "one_device")
+    assert not (trained / "worker").exists()
 
 
 def test_a_machine_without_gpus_uses_one_device(monkeypatch):
