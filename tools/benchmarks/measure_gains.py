@@ -81,8 +81,7 @@ def _times(name: str, work: str, search: Namespace, rounds: int) -> list[float]:
 
     Returns the values of the last four `COLUMNS`.
     """
-    # The implementations `xla_...` affect only programs that XLA compiles.
-    task, fields, request, begin = _task(work, search, name.startswith("xla_"))
+    task, fields, request, begin = _task(name, work, search)
     answers: dict[str, list[Result]] = {"whole": [], "without": []}
     contenders = [
         own("whole", task, fields),
@@ -100,11 +99,16 @@ def _times(name: str, work: str, search: Namespace, rounds: int) -> list[float]:
 
 
 def _task(
-    work: str, search: Namespace, xla: bool
+    name: str, work: str, search: Namespace
 ) -> tuple[str, dict[str, Any], Any, Sequence[Any]]:
     """Returns the worker's task, its settings, the request and the warm-up requests."""
+    # The implementations `xla_...` affect only programs that XLA compiles.
+    xla = name.startswith("xla_")
     if work in TRAINED:
-        fields = asdict(work_of(work, 32, 32, 8000)) | {"xla": xla}
+        sizes = (32, 32)
+        if name == "local_attention":  # It is for long sentences.
+            work, sizes = f"{work},self_attention_radius=16", (4, 256)
+        fields = asdict(work_of(work, *sizes, 8000)) | {"xla": xla}
         return "training.train", fields, STEPS, [1, 1]
     fields = vars(search) | {"precision": "float32", "xla": xla}
     batch = f"batch of {search.batch_size}"
@@ -127,11 +131,10 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         "Measures the gain of each optimized implementation.", json_flag=False
     )
     parser.add_argument("--output", required=True, help="output file for gains (TSV)")
-    names = [name for name in fast.NAMES if name != "local_attention"]
     parser.add_argument(
         "--names",
         type=several(one_of(fast.NAMES)),
-        default=",".join(names),
+        default=",".join(fast.NAMES),
         help="optimized implementations, separated by commas",
     )
     works = (*TRAINED, *SEARCHED)
