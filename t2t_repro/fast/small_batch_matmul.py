@@ -16,6 +16,7 @@ Matrices that are multiplied by the same rows are concatenated for one matmul.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import tensorflow as tf
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
@@ -207,7 +208,8 @@ def tied_logits(x: Tensor, table: Tensor) -> Tensor:
 @dispatched
 def matmul(x: Tensor, matrix: Tensor, transposed: bool = False) -> Tensor:
     """Computes ``x W`` or ``x W^T``: float (rows, channels) to (rows, units)."""
-    return ops.matmul(x, ops.transpose(matrix) if transposed else matrix)
+    # With `ops.transpose`, every chunk of the loss would copy the table's gradient.
+    return tf.matmul(x, matrix, transpose_b=transposed)
 
 
 def _pad_rows(matrix: Tensor) -> Tensor:
