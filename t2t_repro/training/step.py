@@ -1,11 +1,13 @@
 """Training step: one update of the weights from one global batch."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import tensorflow as tf
 
 from t2t_repro.batches.packed_batch import rectangle
 from t2t_repro.hparams import HParams
+from t2t_repro.layers.label_smoothing import loss_of_output
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.halves import HALVES, sum_over_halves
 from t2t_repro.models.packing import packed_features
@@ -68,6 +70,12 @@ class TrainStep:
             hparams.d_model,
             hparams.warmup_steps,
             hparams.learning_rate_scale,
+        )
+        self._loss = partial(
+            loss_sum,
+            label_smoothing=hparams.label_smoothing,
+            form=hparams.label_smoothing_form,
+            without_padding=hparams.softmax_bias,
         )
         self.loss_scale = loss_scale_for(hparams.precision)
         # `sum_over_halves` may call this function twice. It is not inlined, so the two
@@ -134,14 +142,9 @@ class TrainStep:
         if self.hparams.batching == "packed":
             features = packed_features(inputs, targets)
         with tf.GradientTape() as tape, dropout_seed(seed):
-            logits = self.model(features, training=True)
-            total, tokens = loss_sum(
-                logits,
-                targets,
-                self.hparams.label_smoothing,
-                self.hparams.label_smoothing_form,
-                without_padding=self.hparams.softmax_bias,
-            )
+            x = self.model(features, training=True, project=False)
+            table = self.model.softmax_table
+            total, tokens = loss_of_output(table, x, targets, self._loss)
             scaled = self.loss_scale.scaled(total, tokens)
         gradients = tape.gradient(scaled, self._variables)
         # The gradient of an embedding is sparse, that of the softmax is dense. With
