@@ -50,7 +50,8 @@ def _parser() -> cli.ArgumentParser:
         const="true",
         choices=("auto", "true", "false"),
         help="compile loss and gradient with XLA; auto: on a GPU that supports "
-        "bfloat16, for 50,000 steps or more (default: the set's)",
+        "bfloat16, if the steps left save more time than compilation takes (default: "
+        "the set's)",
     )
     parser.add_argument(
         "--deterministic",
