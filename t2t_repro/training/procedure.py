@@ -192,6 +192,7 @@ def _train(
     log(f"an epoch: {plan.summary()}")
     if hparams.xla:
         log(compilation.announcement(hparams, plan.distinct_shapes, devices.gpus()))
+        loop.trace()
     if chief:
         _list_skipped_pairs(run, data, config)
     if start:
