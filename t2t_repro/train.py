@@ -4,15 +4,26 @@ It prepares the data, trains, averages the last checkpoints and scores the test 
 The same command resumes after an interruption.
 """
 
+from __future__ import annotations
+
 import argparse
+import contextlib
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from t2t_repro import hparams, problems
 from t2t_repro.command_line import cli
 from t2t_repro.command_line.data_flags import add_data_flags
+from t2t_repro.hparams import HParams
+from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.run_metadata import check_accepted
+from t2t_repro.training.compile_cache import compile_cache
+
+if TYPE_CHECKING:
+    from t2t_repro.training.run import Run
 
 
 def _parser() -> cli.ArgumentParser:
@@ -50,7 +61,15 @@ def _parser() -> cli.ArgumentParser:
         const="true",
         choices=("auto", "true", "false"),
         help="compile loss and gradient with XLA; auto: on a GPU that supports "
-        "bfloat16, for 50,000 steps or more (default: the set's)",
+        "bfloat16, if the steps left save more time than compilation takes (default: "
+        "the set's)",
+    )
+    parser.add_argument(
+        "--compile_cache",
+        type=cli.not_empty,
+        metavar="DIR",
+        help="folder in which XLA keeps compiled programs and its choices of kernels "
+        "for later runs (default: none)",
     )
     parser.add_argument(
         "--deterministic",
@@ -114,17 +133,51 @@ def main(argv: Sequence[str] | None = None) -> None:
     problem = problems.create(
         settings.problem, args.data_dir, args.source_lang, args.target_lang
     )
-    cli.start_models(args.verbose, args.no_fast)
+    with contextlib.ExitStack() as stack:
+        if args.compile_cache:
+            stack.enter_context(
+                compile_cache(
+                    Path(args.compile_cache),
+                    functools.partial(print, file=_stream(args), flush=True),
+                    args.deterministic,
+                )
+            )
+        run = _run(args, settings, problem, accepted)
+        from t2t_repro.training.procedure import train_and_score
+
+        result = train_and_score(run)
+    if result is None:
+        raise KeyboardInterrupt
     from t2t_repro.evaluation.split_scores import figures_of
+
+    text = f"the model is in {run.model_dir.path}"
+    figures = figures_of(result)
+    if figures is not None:
+        text = f"{figures}\non {result['split']}\n{text}"
+    cli.print_result(text, result, args.json)
+
+
+def _stream(args: argparse.Namespace) -> TextIO:
+    """Returns the console for progress; with --json, standard output has the result."""
+    return sys.stderr if args.json else sys.stdout
+
+
+def _run(
+    args: argparse.Namespace,
+    settings: HParams,
+    problem: Problem,
+    accepted: frozenset[str],
+) -> Run:
+    """Starts TensorFlow and returns the settings of the training run."""
+    cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import devices, strategy
-    from t2t_repro.training.procedure import train_and_score
     from t2t_repro.training.run import Run
 
     if args.deterministic:
         devices.compute_the_same_bits()
     name = f"{Path(args.hparams.split(',')[0]).stem}.{problem.name.replace(':', '.')}"
-    run = Run(
+    return Run(
         hparams=settings,
         problem=problem,
         data_dir=Path(args.data_dir),
@@ -132,20 +185,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         strategy=strategy.choose(
             args.strategy, args.replicas, args.communication, settings.xla is True
         ),
-        # With --json, standard output contains only the result.
-        stream=sys.stderr if args.json else sys.stdout,
+        stream=_stream(args),
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
         accepted=accepted,
         profiled=args.profile or (0, 0),
     )
-    result = train_and_score(run)
-    if result is None:
-        raise KeyboardInterrupt
-    text = f"the model is in {run.model_dir.path}"
-    figures = figures_of(result)
-    if figures is not None:
-        text = f"{figures}\non {result['split']}\n{text}"
-    cli.print_result(text, result, args.json)
 
 
 if __name__ == "__main__":

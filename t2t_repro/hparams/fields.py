@@ -108,8 +108,8 @@ class HParams(ModelFields):
 
     batching: str = setting(
         "buckets",
-        "Composition of batches. buckets: at most 48 static shapes; sorted: more "
-        "shapes, less padding; packed: one shape, several pairs in each row.",
+        "Composition of batches. buckets: at most `max_shapes` static shapes; sorted: "
+        "more shapes, less padding; packed: one shape, several pairs in each row.",
         "paper section 5.1 ('approximate sequence length')",
         choices=("buckets", "sorted", "packed"),
     )
@@ -130,6 +130,14 @@ class HParams(ModelFields):
         "Maximum length of a training sentence in tokens, EOS included.",
         _T2T,
         minimum=2,
+    )
+    max_shapes: int | Literal["auto"] = setting(
+        AUTO,
+        "Maximum number of static shapes of batching=buckets. auto: with XLA, which "
+        "compiles each shape, the number that takes the least time; otherwise 48.",
+        _OWN,
+        minimum=1,
+        plain=48,
     )
     max_tokens_per_device: int | Literal["auto"] = setting(
         AUTO,
@@ -159,7 +167,7 @@ class HParams(ModelFields):
     xla: bool | Literal["auto"] = setting(
         AUTO,
         "Compile loss and gradient with XLA, once per shape. auto: true on a GPU that "
-        "supports bfloat16, if train_steps is at least 50,000.",
+        "supports bfloat16, if the steps left save more time than compilation takes.",
         _OWN,
         plain=False,
     )

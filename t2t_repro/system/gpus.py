@@ -1,5 +1,6 @@
-"""Diagnosis of GPUs that are present but that TensorFlow cannot use."""
+"""GPUs according to NVIDIA's driver, and why TensorFlow cannot use them."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -25,6 +26,32 @@ def are_visible() -> bool:
     """Returns whether the machine has GPUs that CUDA_VISIBLE_DEVICES does not hide."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
     return visible not in ("", "-1") and bool(glob(DEVICE_FILES))
+
+
+def driver_devices() -> list[tuple[str, int]]:
+    """Returns name and memory in bytes of each GPU that CUDA's driver makes available.
+
+    The list is empty without a GPU and if the driver cannot be queried.
+    """
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return []
+    count = ctypes.c_int()
+    if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)):
+        return []
+    devices = []
+    for index in range(count.value):
+        device, size = ctypes.c_int(), ctypes.c_size_t()
+        name = ctypes.create_string_buffer(256)
+        if (
+            cuda.cuDeviceGet(ctypes.byref(device), index)
+            or cuda.cuDeviceGetName(name, len(name), device)
+            or cuda.cuDeviceTotalMem_v2(ctypes.byref(size), device)
+        ):
+            return []
+        devices.append((name.value.decode(errors="replace"), size.value))
+    return devices
 
 
 def unused_reason() -> str | None:

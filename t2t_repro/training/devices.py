@@ -1,12 +1,11 @@
-"""Resolves "auto" hyper-parameters (precision, XLA, micro-batch size) for the device.
+"""Resolves "auto" hyper-parameters (precision, micro-batch size) for the device.
 
 Each value is chosen when a training run starts, stored in the model directory and kept
-on resume, even on another device.
+on resume, even on another device. `compilation` chooses those that depend on the data.
 """
 
-import ctypes
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -15,6 +14,7 @@ from t2t_repro.fast.chunked_loss import CHUNK
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.settings import AUTO
 from t2t_repro.layers.label_smoothing import loss_of_output
+from t2t_repro.system.gpus import driver_devices
 
 ROWS_MULTIPLE = 8
 """16-bit matmuls are fast if all dimensions are multiples of eight."""
@@ -24,10 +24,6 @@ USABLE = 0.9
 
 MARGIN = 1.5
 """Safety factor on `bytes_per_position`, which is accurate to 15 %."""
-
-STEPS_FOR_XLA = 50_000
-"""Minimum number of steps for XLA on a GPU, which first compiles about 48 shapes, in 40
-(tiny) to 60 (big) seconds each on an H200. The time it saves has not been measured."""
 
 # Number of float32 copies per weight: value, gradient, Adam's two moments, sum over
 # micro-batches, packed and unpacked sums over devices, and casts.
@@ -64,33 +60,12 @@ def gpus() -> Gpus | None:
         return None
     details = [tf.config.experimental.get_device_details(gpu) for gpu in devices]
     weakest = min(details, key=lambda gpu: gpu.get("compute_capability", (0, 0)))
+    memories = [memory for _, memory in driver_devices()[: len(devices)]]
     return Gpus(
         weakest.get("device_name", "GPU"),
         weakest.get("compute_capability", (0, 0)),
-        _least_memory(len(devices)),
+        min(memories, default=None),
     )
-
-
-def _least_memory(count: int) -> int | None:
-    """Returns the memory of the smallest of the first `count` GPUs in bytes.
-
-    Returns None if CUDA's driver cannot be queried.
-    """
-    try:
-        cuda = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return None
-    if cuda.cuInit(0):
-        return None
-    sizes = []
-    for index in range(count):
-        device, size = ctypes.c_int(), ctypes.c_size_t()
-        if cuda.cuDeviceGet(ctypes.byref(device), index) or cuda.cuDeviceTotalMem_v2(
-            ctypes.byref(size), device
-        ):
-            return None
-        sizes.append(size.value)
-    return min(sizes, default=None)
 
 
 def resolve_auto(
@@ -111,7 +86,8 @@ def resolve_auto(
         hardware: GPUs of this machine; None for a CPU.
 
     Returns:
-        The resolved hyper-parameters, and log lines that explain them.
+        The resolved hyper-parameters, and log lines that explain them. `xla` and
+        `max_shapes` remain "auto" where `compilation.resolve` chooses them.
     """
     autos = requested.auto_fields()
     before = {
@@ -119,29 +95,31 @@ def resolve_auto(
         for name in autos
         if earlier and name not in accepted and getattr(earlier, name) != AUTO
     }
-    chosen: dict[str, object] = {}
+    chosen = dict(before)
     if hardware:
         chosen = {
             "rows_multiple": ROWS_MULTIPLE,
             "precision": "bfloat16" if hardware.has_bfloat16 else "float32",
-            "xla": hardware.has_bfloat16 and requested.train_steps >= STEPS_FOR_XLA,
-        }
-    resolved = requested.resolve_auto(**chosen | before)
+            "xla": AUTO if hardware.has_bfloat16 else False,
+        } | before
+    if requested.resolve_auto(**chosen).xla:
+        chosen = {"max_shapes": AUTO} | chosen
+    resolved = requested.resolve_auto(**chosen)
     if hardware and "max_tokens_per_device" in autos.keys() - before.keys():
         tokens = tokens_for(resolved, hardware.memory, replicas)
         resolved = resolved.replace(max_tokens_per_device=tokens)
     lines = []
-    if autos:
-        values = (f"{name} {_format(getattr(resolved, name))}" for name in autos)
-        lines.append(f"{', '.join(values)}: {_reason(before, autos, hardware)}")
+    if values := described(resolved, autos):
+        lines.append(f"{values}: {_reason(before, autos, hardware)}")
     if hardware and hardware.has_bfloat16 and resolved.precision == "float32":
         lines.append("float32 matmuls use TF32 on this GPU (TensorFlow's default)")
-    if hardware and resolved.xla:
-        lines.append(
-            "XLA compiles each micro-batch shape on first use, up to a minute each: "
-            "the first steps are slow"
-        )
     return resolved, lines
+
+
+def described(hparams: HParams, names: Iterable[str]) -> str:
+    """Returns names and values of hyper-parameters, without those that are "auto"."""
+    values = {name: getattr(hparams, name) for name in names}
+    return ", ".join(f"{n} {_format(v)}" for n, v in values.items() if v != AUTO)
 
 
 def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
@@ -176,16 +154,23 @@ def fixed_bytes(hparams: HParams) -> int:
     It has all copies of the weights (see `_COPIES`), and the logits of a chunk if the
     loss is computed in chunks.
     """
+    tables = 0 if hparams.share_embeddings else 2 * hparams.vocab_size
+    chunk = CHUNK if _in_chunks(hparams) else 0
+    weights = matmul_weights(hparams) + tables * hparams.d_model
+    return _COPIES * 4 * weights + _logit_bytes(hparams) * chunk
+
+
+def matmul_weights(hparams: HParams) -> int:
+    """Returns the number of weights that are multiplied in matmuls."""
     attention = 2 * hparams.num_heads * (hparams.key_size + hparams.value_size)
     encoder = attention + 2 * hparams.d_ff
     decoder = 2 * attention + 2 * hparams.d_ff
     width = (
         hparams.num_layers * encoder
         + hparams.decoder_layers * decoder
-        + hparams.vocab_size * (1 if hparams.share_embeddings else 3)
+        + hparams.vocab_size
     )
-    chunk = CHUNK if _in_chunks(hparams) else 0
-    return _COPIES * 4 * hparams.d_model * width + _logit_bytes(hparams) * chunk
+    return hparams.d_model * width
 
 
 def bytes_per_position(hparams: HParams, width: int) -> int:

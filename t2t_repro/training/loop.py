@@ -30,6 +30,9 @@ Validate = Callable[[int], None]
 # not to slow down training.
 STEPS_BETWEEN_STOP_CHECKS = 10
 
+# Larger than the number of tensors and functions that a training creates before.
+_FIRST_NAME = 2**20
+
 
 class TrainingLoop:
     """Trains a model from its newest checkpoint to the last step.
@@ -80,6 +83,19 @@ class TrainingLoop:
             )
 
         self._update = update
+
+    def trace(self) -> None:
+        """Traces the training step, with function names that are the same in each run.
+
+        TensorFlow's cache of compiled programs compares the names of functions. They
+        end in a counter that every tensor increments, also those of earlier work such
+        as restoring a checkpoint.
+        """
+        from tensorflow.python.framework import ops
+
+        while ops.uid() % _FIRST_NAME:
+            pass
+        self._update.get_concrete_function()
 
     def restore(self, log: Callable[[str], None] = print) -> int:
         """Restores the newest undamaged checkpoint; returns its step, or 0 without one.

@@ -18,12 +18,14 @@ from t2t_repro.evaluation.split_scores import kind_of_score
 from t2t_repro.fast.malloc import keep_freed_memory
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import CPU_DEFAULTS
+from t2t_repro.hparams.settings import AUTO
 from t2t_repro.models.precision import check_precision, mixed_precision
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.system.atomic_file import write_text_atomically
-from t2t_repro.training import devices
+from t2t_repro.training import compilation, devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
@@ -76,6 +78,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         vocab_file=vocab_file,
         fingerprints=fingerprints,
     )
+    run = _choose_shapes(run, data)
     provenance = replace(
         provenance,
         vocabulary_fingerprint=data.tokenizer.fingerprint,
@@ -102,6 +105,27 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             run.log("the chief averages the checkpoints and scores the test split")
         loop.workers.wait()
         return result
+
+
+def _choose_shapes(run: Run, data: PreparedData) -> Run:
+    """Chooses `xla` and `max_shapes` for the corpus if `resolve_auto` did not."""
+    hparams = run.hparams
+    if AUTO not in (hparams.xla, hparams.max_shapes):
+        return run
+    config = batching_of(hparams)
+    is_free = config.kind == "buckets" and hparams.max_shapes == AUTO
+    numbers = compilation.SHAPES if is_free else (config.max_shapes,)
+    # An imported model has a checkpoint.
+    done = [c.step for c in list_checkpoints(run.model_dir.checkpoint_dir)]
+    hparams, line = compilation.resolve(
+        hparams,
+        compilation.token_ratios(data.train.lengths, config, numbers),
+        max(0, hparams.train_steps - max(done, default=0)),
+        run.strategy.num_replicas_in_sync,
+        devices.gpus(),
+    )
+    run.log(line)
+    return replace(run, hparams=hparams)
 
 
 def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
@@ -135,13 +159,15 @@ def _locked(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[R
 
 def batching_of(hparams: HParams) -> BatchingConfig:
     """Returns the batch composition, which does not depend on the device."""
-    rows_multiple = hparams.resolve_auto().rows_multiple
-    assert isinstance(rows_multiple, int)
+    resolved = hparams.resolve_auto()
+    rows_multiple, max_shapes = resolved.rows_multiple, resolved.max_shapes
+    assert isinstance(rows_multiple, int) and isinstance(max_shapes, int)
     return BatchingConfig(
         tokens_per_batch=hparams.tokens_per_batch,
         kind=hparams.batching,
         max_length=hparams.max_length,
         tokens_per_part=hparams.tokens_per_part,
+        max_shapes=max_shapes,
         rows_multiple=rows_multiple,
         packed_length=hparams.packed_length,
     )
@@ -163,6 +189,9 @@ def _train(
         return True
     plan = plan_epoch(data.train.lengths, config, hparams.seed, 0)
     log(f"an epoch: {plan.summary()}")
+    if hparams.xla:
+        log(compilation.announcement(hparams, plan.distinct_shapes, devices.gpus()))
+        loop.trace()
     if chief:
         _list_skipped_pairs(run, data, config)
     if start:

@@ -1,6 +1,7 @@
 """Tests of the command `train`."""
 
 import json
+import re
 import shutil
 import signal
 
@@ -68,17 +69,20 @@ def test_a_resumed_run_keeps_its_precision_on_another_device(tmp_path):
     flags = ("--precision", "bfloat16", "--xla", "--train_steps")
     completed = run_command.run("train", *gpu_arguments, *flags, "1")
     assert completed.status == 0, completed.err
+    started = completed.err
     written = (run.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     for line in ("precision: bfloat16", "xla: true", "rows_multiple: 2"):
         assert f"\n{line}\n" in written
     # In a new run on a CPU, "auto" would select float32 without XLA.
     completed = run_command.run("train", *arguments, "--train_steps", "2")
     assert completed.status == 0, completed.err
-    settings = "max_tokens_per_device 64, rows_multiple 2, precision bfloat16, xla true"
-    assert (
-        completed.err.splitlines()[0]
-        == f"{settings}: kept from the start of this training"
+    shapes = re.search(r"^max_shapes: (\d+)$", written, re.MULTILINE)[1]
+    assert f"max_shapes {shapes}: chosen for 1 steps, of about" in started
+    assert completed.err.splitlines()[0] == (
+        f"max_shapes {shapes}, max_tokens_per_device 64, rows_multiple 2, "
+        "precision bfloat16, xla true: kept from the start of this training"
     )
+    assert f"XLA compiles {shapes} shape" in completed.err
     assert "resuming from step 1 in" in completed.err
     again = (run.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     assert again == written.replace("train_steps: 1\n", "train_steps: 2\n")

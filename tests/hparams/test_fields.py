@@ -97,6 +97,7 @@ def test_accepts_unusual_values(changes):
 def test_auto_is_resolved_once_and_explicit_values_are_kept():
     hparams = HParams(xla=True)
     assert hparams.auto_fields().keys() == {
+        "max_shapes",
         "max_tokens_per_device",
         "rows_multiple",
         "precision",
@@ -105,7 +106,11 @@ def test_auto_is_resolved_once_and_explicit_values_are_kept():
         precision="bfloat16", max_tokens_per_device=3125, xla=False
     )
     assert resolved == HParams(
-        max_tokens_per_device=3125, rows_multiple=1, precision="bfloat16", xla=True
+        max_shapes=48,
+        max_tokens_per_device=3125,
+        rows_multiple=1,
+        precision="bfloat16",
+        xla=True,
     )
     assert resolved.resolve_auto(precision="float16") == resolved
     # Before "auto" is resolved, the CPU default applies: seven micro-batches of up to

@@ -276,7 +276,11 @@ def test_set_saved_before_a_key_existed_gets_its_default(tmp_path):
     before = hparams.load("base").replace(d_model=256)
     # A set saved before "auto" existed gets the CPU defaults of that time.
     assert hparams.read(path) == before.replace(
-        max_tokens_per_device=4096, rows_multiple=1, precision="float32", xla=False
+        max_shapes=48,
+        max_tokens_per_device=4096,
+        rows_multiple=1,
+        precision="float32",
+        xla=False,
     )
     assert hparams.load(path) == before
 

@@ -80,7 +80,7 @@ def test_other_hyper_parameters_do_not_change_the_function():
     }
     changes |= {"problem": "files", "batching": "sorted", "precision": "bfloat16"}
     changes |= {"learning_rate_schedule": "t2t", "max_tokens_per_device": 5000}
-    changes |= {"rows_multiple": 8, "xla": True, "search": "marian"}
+    changes |= {"max_shapes": 16, "rows_multiple": 8, "xla": True, "search": "marian"}
     changes |= {"label_smoothing_form": "marian"}
     assert changes.keys() | of_function == SMALL.to_dict().keys()
     other = SMALL.replace(**changes)

@@ -14,11 +14,6 @@ H100 = Gpus("H100", (9, 0), 80 * 10**9)
 A100 = Gpus("A100", (8, 0), 40 * 10**9)
 V100 = Gpus("V100", (7, 0), 16 * 10**9)
 
-COMPILES = (
-    "XLA compiles each micro-batch shape on first use, up to a minute each: the first "
-    "steps are slow"
-)
-
 
 def resolve(requested, gpus, replicas=1, earlier=None, accepted=()):
     return devices.resolve_auto(requested, earlier, accepted, replicas, gpus)
@@ -27,11 +22,15 @@ def resolve(requested, gpus, replicas=1, earlier=None, accepted=()):
 def test_a_cpu_has_fixed_defaults():
     chosen, lines = resolve(BIG, None)
     assert chosen == BIG.replace(
-        max_tokens_per_device=4096, rows_multiple=1, precision="float32", xla=False
+        max_shapes=48,
+        max_tokens_per_device=4096,
+        rows_multiple=1,
+        precision="float32",
+        xla=False,
     )
     assert lines == [
-        "max_tokens_per_device 4,096, rows_multiple 1, precision float32, xla false: "
-        "chosen for a CPU"
+        "max_shapes 48, max_tokens_per_device 4,096, rows_multiple 1, "
+        "precision float32, xla false: chosen for a CPU"
     ]
     assert resolve(chosen, None) == (chosen, [])
 
@@ -50,31 +49,35 @@ def test_micro_batches_fit_and_are_a_multiple_of_the_replicas(gpus, replicas):
 
 
 def test_bfloat16_and_xla_need_a_gpu_with_bfloat16():
-    for gpus, precision, xla in ((A100, "bfloat16", True), (V100, "float32", False)):
+    for gpus, *values in (
+        (A100, "bfloat16", "auto", "auto"),
+        (V100, "float32", False, 48),
+    ):
         chosen, lines = resolve(BASE, gpus)
-        assert (chosen.precision, chosen.xla) == (precision, xla)
+        assert [chosen.precision, chosen.xla, chosen.max_shapes] == values
         assert chosen.rows_multiple == 8
+        assert len(lines) == 1
         assert f"chosen for {gpus.name} (compute capability" in lines[0]
-        assert lines[1:] == [COMPILES] * xla
-    requested = BASE.replace(precision="float32")
-    _, lines = resolve(requested, A100)
+        assert "auto" not in lines[0]
+    _, lines = resolve(BASE.replace(precision="float32"), A100)
     tf32 = "float32 matmuls use TF32 on this GPU (TensorFlow's default)"
-    assert lines[1:] == [tf32, COMPILES]
+    assert lines[1:] == [tf32]
 
 
-@pytest.mark.parametrize(("steps", "xla"), [(49_999, False), (50_000, True)])
-def test_xla_is_chosen_only_for_long_trainings(steps, xla):
-    chosen, lines = resolve(BASE.replace(train_steps=steps), H100)
-    assert (chosen.precision, chosen.xla) == ("bfloat16", xla)
-    assert (COMPILES in lines) == xla
-    # An explicit setting takes precedence.
-    requested = BASE.replace(train_steps=steps, xla=True)
-    assert resolve(requested, H100)[0].xla
+@pytest.mark.parametrize("gpus", [None, V100, H100])
+def test_the_number_of_shapes_is_chosen_later_if_xla_compiles(gpus):
+    chosen, _ = resolve(BASE.replace(xla=True), gpus)
+    assert (chosen.xla, chosen.max_shapes) == (True, "auto")
+    chosen, _ = resolve(BASE.replace(xla=True, max_shapes=5), gpus)
+    assert chosen.max_shapes == 5
+    chosen, _ = resolve(BASE.replace(xla=False), gpus)
+    assert (chosen.xla, chosen.max_shapes) == (False, 48)
 
 
 def test_a_resumed_training_keeps_its_values_on_any_device():
-    earlier, _ = resolve(BIG, H100, 8)
-    assert earlier.max_tokens_per_device == 3125
+    started, _ = resolve(BIG, H100, 8)
+    assert started.max_tokens_per_device == 3125
+    earlier = started.replace(xla=True, max_shapes=24)
     for gpus, replicas in ((None, 1), (V100, 2), (A100, 3)):
         chosen, lines = resolve(BIG, gpus, replicas, earlier)
         assert chosen == earlier
@@ -83,11 +86,11 @@ def test_a_resumed_training_keeps_its_values_on_any_device():
     chosen, _ = resolve(BIG, H100, 2, earlier, accepted)
     assert chosen == earlier.replace(max_tokens_per_device=12_500)
     # An imported model still has "auto" values.
-    assert resolve(BIG, H100, 8, earlier=BIG)[0] == earlier
+    assert resolve(BIG, H100, 8, earlier=BIG)[0] == started
 
 
 def test_unknown_memory_uses_the_micro_batches_of_a_cpu():
-    chosen, (line, _) = resolve(BIG, Gpus("GPU", (8, 0), None), 2)
+    chosen, (line,) = resolve(BIG, Gpus("GPU", (8, 0), None), 2)
     # 25,000 tokens need seven micro-batches of up to 3,571; two devices need eight.
     assert chosen.max_tokens_per_device == 3125
     assert "memory unknown" in line
