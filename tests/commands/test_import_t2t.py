@@ -217,7 +217,7 @@ def in_use(run, tmp_path):
         (shallower, "has unexpected arrays (transformer/body/decoder/layer_1/"),
         (normed_before, "layer_prepostprocess/layer_norm"),
         (untied, "shared_embedding_and_softmax_weights is false"),
-        (local, "self_attention_type=local_mask_right change the model"),
+        (local, 'self_attention_type="local_mask_right" change the model'),
         (in_use, "exists and is not empty"),
     ],
 )

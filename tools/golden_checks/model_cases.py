@@ -17,6 +17,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.interop.tensor2tensor.variable_names import t2t_name
 from t2t_repro.layers.label_smoothing import smoothed_cross_entropy
+from t2t_repro.layers.masks import both, segment_mask
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
@@ -100,29 +101,23 @@ def _stages(
 def _packed_stages(
     sheet: Sheet, model: Transformer
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Computes the stages of packed rows, whose examples are separated by masks.
+    """Computes the stages of rows that hold several pairs.
 
-    Source: tensor2tensor common_attention.py:attention_bias_same_segment; positions
-    restart at 0 in each example (generator_utils.py:pack_examples).
+    `Transformer.decode` restarts the shift of the targets in each segment;
+    tensor2tensor does not.
     """
-    source, target = (sheet.take(f"{s}_segmentation") for s in ("inputs", "targets"))
-    positions, target_positions = (
-        sheet.take(f"{side}_position") for side in ("inputs", "targets")
+    source, target = (
+        (sheet.take(f"{side}_position"), sheet.take(f"{side}_segmentation"))
+        for side in ("inputs", "targets")
     )
-
-    def same(queries: Array, keys: Array) -> Array:
-        return np.equal(queries[:, :, None], keys[:, None, :])
-
-    encoder_output = model.encoder(
-        model.encoder_input(sheet.take("inputs"), positions),
-        attention_mask=same(source, source),
-    )
-    decoder_input = model.decoder_input(sheet.take("targets"), target_positions)
+    encoder_output, mask = model.encode(sheet.take("inputs"), *source)
+    shifted = np.pad(sheet.take("targets"), ((0, 0), (1, 0)))[:, :-1]
+    decoder_input = model.step_input(shifted, target[0])
     decoder_output = model.decoder(
         decoder_input,
         encoder_output,
-        attention_mask=same(target, target),
-        cross_attention_mask=same(target, source),
+        segment_mask(target[1], target[1]),
+        both(segment_mask(target[1], source[1]), mask),
     )
     return encoder_output, decoder_input, decoder_output
 
