@@ -19,7 +19,8 @@ FAST = "T2T_REPRO_FAST"
 
 NAMES = (
     *("shared_trace", "local_attention", "normalization", "cross_entropy"),
-    *("lanes", "xla_matmul", "xla_dropout", "kv_cache", "prepacked_weights", "top_k"),
+    *("chunked_loss", "lanes", "xla_matmul", "xla_dropout", "kv_cache"),
+    *("prepacked_weights", "top_k"),
 )
 """The names of the optimized implementations."""
 
@@ -43,6 +44,7 @@ def kernels(device: str) -> list[Kernel]:
     from t2t_repro.decoding import candidates
     from t2t_repro.fast import (
         cached_decoder,
+        chunked_loss,
         cross_entropy,
         lanes,
         normalization,
@@ -73,11 +75,13 @@ def kernels(device: str) -> list[Kernel]:
     if device == "GPU":
         # `prepacked_weights` copies matrices for the cache of a CPU, and `top_k`
         # avoids a slow CPU kernel. On a GPU they would only add memory reads.
+        in_chunks = chunked_loss.loss_in_chunks
         normalize = normalization.normalize_by_reductions
         return [
             *on_both,
             Kernel("normalization", functional.normalize, normalize),
             Kernel("cross_entropy", loss, cross_entropy.by_comparison),
+            Kernel("chunked_loss", label_smoothing.loss_of_output, in_chunks),
         ]
     return [
         *on_both,
@@ -131,7 +135,7 @@ def install(device: str | None = None, without: Collection[str] = ()) -> None:
 
 def uninstall() -> None:
     """Switches every function back to its reference implementation."""
-    for kernel in kernels("CPU"):  # The CPU's list has every function of the GPU's.
+    for kernel in (*kernels("CPU"), *kernels("GPU")):
         kernel.function.implementation = kernel.function.reference
 
 
@@ -139,5 +143,5 @@ def is_installed() -> bool:
     """Returns whether any function runs an optimized implementation."""
     return any(
         kernel.function.implementation is not kernel.function.reference
-        for kernel in kernels("CPU")
+        for kernel in (*kernels("CPU"), *kernels("GPU"))
     )

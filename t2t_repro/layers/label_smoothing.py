@@ -1,9 +1,11 @@
 """Cross entropy with label smoothing (paper section 5.4)."""
 
 import math
+from collections.abc import Callable
 
 from keras import ops
 
+from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.functional import Tensor
 from t2t_repro.system.dispatch import dispatched
 
@@ -43,3 +45,25 @@ def smoothed_cross_entropy(
     of_target = ops.take_along_axis(log_probs, ops.expand_dims(targets, -1), axis=-1)
     of_all = ops.sum(log_probs, axis=-1)
     return -(true - other) * ops.squeeze(of_target, -1) - other * of_all - entropy
+
+
+@dispatched
+def loss_of_output(
+    table: TokenEmbedding,
+    x: Tensor,
+    targets: Tensor,
+    loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+) -> tuple[Tensor, Tensor]:
+    """Computes the loss of the decoder's output.
+
+    Args:
+        table: Layer that computes the logits.
+        x: float (batch, target, d_model).
+        targets: int32 (batch, target), 0 is PAD.
+        loss: Maps targets, int32 (...), and logits, float (..., V), to two sums over
+            the positions, such as the loss and the number of tokens; PAD adds 0.
+
+    Returns:
+        The two sums, float32 () each. Only the first one has a gradient.
+    """
+    return loss(targets, table(x, reverse=True))

@@ -61,9 +61,11 @@ class Transformer(keras.Model):
             ``inputs_position`` and the same for the targets; see
             `packing.packed_features`.
         training: Whether to apply dropout.
+        project: Whether to compute logits from the decoder's output.
 
     Returns:
-        float (batch, target, V): logits of each target token given the previous ones.
+        float (batch, target, V): logits of each target token given the previous ones;
+        without `project` the decoder's output, float (batch, target, d_model).
 
     References:
         Attention Is All You Need, section 3; tensor2tensor models/transformer.py.
@@ -181,7 +183,12 @@ class Transformer(keras.Model):
         """Returns the constructor arguments."""
         return super().get_config() | self._config
 
-    def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
+    def call(
+        self,
+        inputs: dict[str, Tensor],
+        training: bool | None = None,
+        project: bool = True,
+    ) -> Tensor:
         """Computes the logits of every target position; see the class."""
         source, target = (
             (inputs.get(f"{side}_position"), inputs.get(f"{side}_segmentation"))
@@ -190,7 +197,7 @@ class Transformer(keras.Model):
         encoder_output, mask = self.encode(inputs["inputs"], *source)
         mask = both(segment_mask(target[1], source[1]), mask)
         x = self.decode(inputs["targets"], encoder_output, mask, *target)
-        return self.logits(x)
+        return self.logits(x) if project else x
 
     def compute_loss(
         self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any

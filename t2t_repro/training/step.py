@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from t2t_repro.batches.packed_batch import rectangle
 from t2t_repro.hparams import HParams
+from t2t_repro.layers.label_smoothing import loss_of_output
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.halves import HALVES, sum_over_halves
 from t2t_repro.models.packing import packed_features
@@ -133,8 +134,9 @@ class TrainStep:
         if self.hparams.batching == "packed":
             features = packed_features(inputs, targets)
         with tf.GradientTape() as tape, dropout_seed(seed):
-            logits = self.model(features, training=True)
-            total, tokens = self.loss.sum_and_count(targets, logits)
+            x = self.model(features, training=True, project=False)
+            table, loss = self.model.softmax_table, self.loss.sum_and_count
+            total, tokens = loss_of_output(table, x, targets, loss)
             scaled = self.loss_scale.scaled(total, tokens)
         gradients = tape.gradient(scaled, self._variables)
         # The gradient of an embedding is sparse, that of the softmax is dense. With

@@ -82,7 +82,7 @@ def test_loss_and_gradients_equal_the_reference(device, xla):
 def installed_names():
     return {
         k.name
-        for k in fast.kernels("CPU")
+        for k in (*fast.kernels("CPU"), *fast.kernels("GPU"))
         if k.function.implementation is not k.function.reference
     }
 
@@ -90,7 +90,11 @@ def installed_names():
 def test_each_implementation_can_be_excluded():
     for name in fast.NAMES:
         fast.install("CPU", without=[name])
-        assert installed_names() == {*fast.NAMES} - {name}
+        assert installed_names() == {*fast.NAMES} - {name, "chunked_loss"}
+    fast.install("GPU", without=["lanes"])
+    assert "chunked_loss" in installed_names()
+    fast.install("GPU", without=["chunked_loss"])
+    assert "chunked_loss" not in installed_names()
     fast.install("CPU", without=fast.NAMES)
     assert not fast.is_installed()
     assert {kernel.name for kernel in fast.kernels("GPU")} < {*fast.NAMES}
