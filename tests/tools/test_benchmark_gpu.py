@@ -15,22 +15,42 @@ TOOL = "tools/benchmarks/benchmark_gpu.py"
 def test_counts_tokens_operations_and_bytes(tmp_path):
     real = measurements(Sizes(), str(tmp_path))
     steps = [each for each in real if each.task == "training.train"]
-    assert [each.tokens for each in steps] == [3600, 12480, 24960] * 4
+    # A row of 256 has room for eight pairs of 30 tokens.
+    small, large = 48 * 8 * 30, 96 * 8 * 30
+    expected = [*([small] * 5), large, 12480, 12480, 3600, large]
+    assert [each.tokens for each in steps] == expected
     # Six operations per weight (big has 214.0M) and pair of tokens: 16 TFLOP.
-    assert steps[1].operations == pytest.approx(6 * 214.0e6 * 12480, rel=0.02)
+    assert steps[6].operations == pytest.approx(6 * 214.0e6 * 12480, rel=0.02)
     # Four matmuls forward and eight backward; the copy reads and writes each byte.
-    assert real[0].operations == 12 * 2 * 8192**3
-    assert real[2].moved == 2 * 2**31
+    assert real[10].operations == 12 * 2 * 8192**3
+    assert real[12].moved == 2 * 2**31
     tasks = {each.task for each in measurements(DRY, str(tmp_path))}
     assert tasks == {each.task for each in real}
 
 
-def test_process_sees_only_its_gpus(tmp_path):
+def test_only_named_measurements_autotune(tmp_path):
+    levels = {
+        each.name.partition("autotune ")[2] or "level 0": each.flags
+        for each in measurements(DRY, str(tmp_path))
+        if each.task == "training.train"
+    }
+    flag = "--xla_gpu_autotune_level="
+    cache = f" --xla_gpu_per_fusion_autotune_cache_dir={tmp_path}/autotune"
+    assert levels == {
+        "level 0": f"{flag}0",
+        "level 2": f"{flag}2",
+        "level 4": f"{flag}4",
+        "level 4, warm cache": f"{flag}4{cache}",
+    }
+
+
+def test_process_gets_environment_variables_and_sees_no_gpu_by_default(tmp_path):
     program = "import os; input(); print(f'[{os.environ[\"CUDA_VISIBLE_DEVICES\"]}]')"
-    for gpus in ("-1", "3"):
-        contender = Contender(gpus, ["python3", "-c", program], gpus=gpus)
+    for gpus, variables in ((-1, {}), (3, {"CUDA_VISIBLE_DEVICES": "3"})):
+        command = ["python3", "-c", program]
+        contender = Contender(str(gpus), command, variables=variables)
         with Process(contender, tmp_path) as process:
-            assert process.ask(0) == [int(gpus)]
+            assert process.ask(0) == [gpus]
 
 
 @pytest.mark.medium

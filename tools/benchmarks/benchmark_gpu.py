@@ -1,10 +1,14 @@
-"""Measures training and beam search on one GPU, in ten minutes at most.
+"""Measures training and beam search on one GPU, in eight minutes by default.
 
-    python tools/benchmarks/benchmark_gpu.py
+    python tools/benchmarks/benchmark_gpu.py [--minutes 8]
 
-Times matmuls, memory copies, training steps with micro-batches of three sizes (TF32 and
-bfloat16, with and without XLA), and beam search. TF32 is TensorFlow's default for
-float32 matmuls on a GPU. Without a GPU, the benchmark makes a dry run with toy sizes.
+Times training steps in bfloat16: packed rows with the plain and the chunked loss, with
+different levels of XLA's autotuning, which runs kernels to choose the fastest, and with
+a warm autotuning cache; then unpacked pairs, with and without XLA. Autotuning is off
+(level 0) unless the name of a measurement has another level. If time remains, it also
+times matmuls, memory copies and beam search. TF32 is TensorFlow's default for float32
+matmuls on a GPU. At the time limit or after Ctrl-C, the benchmark prints the figures so
+far. Without a GPU, it makes a dry run with toy sizes.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from benchmarks.report import Result, say
 from benchmarks.work import Matmul, work_of
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 NAMES = {"float32": "TF32", "bfloat16": "bfloat16"}
 PEAKS = {"H100": 989.5e12, "H200": 989.5e12, "A100": 312e12}
@@ -44,7 +49,9 @@ class Sizes(NamedTuple):
 
     Attributes:
         size: Name of the hyper-parameter set.
-        rows: Number of sentence pairs per micro-batch, for each training measurement.
+        rows: Number of packed rows of the smaller and the larger micro-batch.
+        packed_length: Number of positions per side of a packed row.
+        pairs: Number of unpacked pairs of the larger and the smaller micro-batch.
         length: Number of tokens per sentence, on both sides.
         side: Number of rows and columns of the square matrices.
         copied: Size of the copied tensor in bytes.
@@ -54,7 +61,9 @@ class Sizes(NamedTuple):
     """
 
     size: str = "big"
-    rows: Sequence[int] = (120, 416, 832)
+    rows: tuple[int, int] = (48, 96)
+    packed_length: int = 256
+    pairs: tuple[int, int] = (416, 120)
     length: int = 30
     side: int = 8192
     copied: int = 2**31
@@ -63,7 +72,7 @@ class Sizes(NamedTuple):
     sentences: int = 128
 
 
-DRY = Sizes("tiny", (4,), 8, 64, 2**16, 1, 2, 2)
+DRY = Sizes("tiny", (2, 4), 24, (4, 2), 8, 64, 2**16, 1, 2, 2)
 
 
 class Measurement(NamedTuple):
@@ -78,6 +87,7 @@ class Measurement(NamedTuple):
         operations: Number of floating-point operations per step.
         moved: Number of bytes read and written per step.
         begin: Warm-up requests.
+        flags: XLA flags of the process.
     """
 
     name: str
@@ -88,6 +98,7 @@ class Measurement(NamedTuple):
     operations: float = 0.0
     moved: int = 0
     begin: Sequence[Any] = (1, 1)
+    flags: str = ""
 
 
 class _TimeIsUpError(Exception):
@@ -98,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints the figures."""
     parser = report.parser("Measures training and beam search on a GPU.")
     minutes = "time limit in minutes, after which the result so far is printed"
-    parser.add_argument("--minutes", type=cli.at_least(1), default=10, help=minutes)
+    parser.add_argument("--minutes", type=cli.at_least(1), default=8, help=minutes)
     args = parser.parse_args(argv)
     cli.start_tensorflow(args.verbose)
     gpu = _gpu()
@@ -114,12 +125,42 @@ def main(argv: Sequence[str] | None = None) -> None:
         result["tables"]["on a GPU"] = table
         decoding.write_vocabulary(Path(folder), VOCABULARY, SEED)
         for each in measurements(sizes, folder):
-            _measure(each, sizes, gpu, Path(folder), table)
+            try:
+                _measure(each, sizes, gpu, Path(folder), table)
+            except UserError as error:
+                say(str(error))
+                table.setdefault(each.name, {})["error"] = str(error)
 
 
 def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
-    """Returns the measurements, most important first."""
-    planned = []
+    """Returns the measurements, most important first.
+
+    Args:
+        sizes: Sizes of the measurements.
+        folder: Folder for files that the measurements share.
+    """
+    small, large = sizes.rows
+    pairs, few_pairs = sizes.pairs
+    first = _packed(sizes, small)
+    # The first of these measurements fills the cache for the second.
+    cache = Path(folder) / "autotune"
+    cache.mkdir(exist_ok=True)
+    flag = f"--xla_gpu_per_fusion_autotune_cache_dir={cache}"
+    planned = [
+        first._replace(
+            name=f"{first.name}, plain loss",
+            fields=first.fields | {"without": ["chunked_loss"]},
+        ),
+        first,
+        _autotuned(first, 2),
+        _autotuned(first, 4, flag),
+        _autotuned(first, 4, flag, ", warm cache"),
+        _packed(sizes, large),
+        _step(sizes, pairs),
+        _step(sizes, pairs, xla=False),
+        _step(sizes, few_pairs),
+        _autotuned(_packed(sizes, large), 4),
+    ]
     matmul = Matmul(4, 1, sizes.side, sizes.side, sizes.side)
     for precision, name in NAMES.items():
         fields = {"precision": precision, "matmuls": [asdict(matmul)]}
@@ -129,25 +170,47 @@ def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
     copied = {"bytes": sizes.copied}
     copy = Measurement("copy", "training.copy", copied, sizes.steps)
     planned.append(copy._replace(moved=2 * sizes.copied))
-    for precision in ("bfloat16", "float32"):
-        for xla in (True, False):
-            planned += [_step(sizes, rows, precision, xla) for rows in sizes.rows]
-        planned.append(_search(sizes, folder, precision))
-    return planned
+    return planned + [_search(sizes, folder, precision) for precision in NAMES]
 
 
-def _step(sizes: Sizes, rows: int, precision: str, xla: bool) -> Measurement:
+def _packed(sizes: Sizes, rows: int) -> Measurement:
+    """Returns the measurement of a training step with packed rows."""
+    length = sizes.packed_length
+    step = _step(sizes, rows * (length // sizes.length), packed_length=length)
+    return step._replace(name=f"step of {sizes.size}, packed {rows} x {length}")
+
+
+def _autotuned(
+    step: Measurement, level: int, flag: str = "", suffix: str = ""
+) -> Measurement:
+    """Returns the measurement with another level of autotuning."""
+    name = f"{step.name}, autotune level {level}{suffix}"
+    flags = f"--xla_gpu_autotune_level={level} {flag}".strip()
+    return step._replace(name=name, flags=flags)
+
+
+def _step(
+    sizes: Sizes, pairs: int, packed_length: int = 0, xla: bool = True
+) -> Measurement:
     """Returns the measurement of a training step with one micro-batch."""
     values = hparams.load(sizes.size)
     length, vocab_size = sizes.length, values.vocab_size
-    work = work_of(sizes.size, rows, length, vocab_size)
-    work = replace(work, precision=precision, xla=xla, dropout=values.dropout)
-    title = f"step of {sizes.size}, {work.tokens:,} positions, {NAMES[precision]}"
-    operations = rows * training_flops(values, vocab_size, length, length)
-    step = Measurement(
-        title + ", XLA" * xla, "training.train", asdict(work), sizes.steps
+    work = replace(
+        work_of(sizes.size, pairs, length, vocab_size),
+        precision="bfloat16",
+        xla=xla,
+        dropout=values.dropout,
+        packed_length=packed_length,
     )
-    return step._replace(tokens=work.tokens, operations=operations)
+    step = Measurement(
+        f"step of {sizes.size}, {pairs} x {length}{', without XLA' * (not xla)}",
+        "training.train",
+        asdict(work),
+        sizes.steps,
+        tokens=work.tokens,
+        operations=pairs * training_flops(values, vocab_size, length, length),
+    )
+    return step._replace(flags="--xla_gpu_autotune_level=0")
 
 
 def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
@@ -186,11 +249,15 @@ def _measure(
     """Runs a measurement in a new process; `table` gets its row.
 
     `MFU` is the ratio of the measured FLOP/s to the GPU's bfloat16 peak. It is omitted
-    for GPUs that `PEAKS` does not list.
+    for GPUs that `PEAKS` does not list. The operations of padding do not count.
     """
     # With several visible GPUs, training would be data-parallel.
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
-    contender = own(each.name, each.task, each.fields, gpus=visible if gpu else "-1")
+    variables = {
+        "CUDA_VISIBLE_DEVICES": visible if gpu else "-1",
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {each.flags}".strip(),
+    }
+    contender = own(each.name, each.task, each.fields, variables)
     rounds = [[each.request]] * sizes.rounds
     steps = each.request if isinstance(each.request, int) else 1
     peak = next((peak for name, peak in PEAKS.items() if gpu and name in gpu), None)
@@ -204,9 +271,13 @@ def _measure(
             moved=steps * each.moved,
             steps=steps,
         )
+        row = table[each.name]
+        if each.task == "training.train":
+            row["compilation (s)"] = answer["first_seconds"]
         if peak and each.operations:
-            speeds = table[each.name]["GFLOP/s"]
-            table[each.name]["MFU (%)"] = [1e11 * speed / peak for speed in speeds]
+            row["MFU (%)"] = [1e11 * speed / peak for speed in row["GFLOP/s"]]
+        if "gpu_memory" in answer:
+            row["GPU memory (GB)"] = answer["gpu_memory"] / 1e9
 
 
 def _gpu() -> str | None:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,26 +42,32 @@ class Contender:
         name: Name in the tables and of the log file.
         command: Command line.
         is_peer: Whether the program runs in an environment without this package.
-        gpus: `CUDA_VISIBLE_DEVICES` of the process; "-1" hides all GPUs.
+        variables: Environment variables of the process. Without
+            `CUDA_VISIBLE_DEVICES`, it sees no GPU.
     """
 
     name: str
     command: Sequence[str]
     is_peer: bool = False
-    gpus: str = "-1"
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def own(name: str, task: str, work: Mapping[str, Any], gpus: str = "-1") -> Contender:
+def own(
+    name: str,
+    task: str,
+    work: Mapping[str, Any],
+    variables: Mapping[str, str] | None = None,
+) -> Contender:
     """Returns a contender that runs a task of this package in `benchmarks.worker`.
 
     Args:
         name: Name in the tables.
         task: Module of `benchmarks` and its function, e.g. "training.train".
         work: The task's argument, passed as JSON.
-        gpus: `CUDA_VISIBLE_DEVICES` of the process.
+        variables: Environment variables of the process.
     """
     worker = [sys.executable, "-m", "benchmarks.worker", task, json.dumps(work)]
-    return Contender(name, worker, gpus=gpus)
+    return Contender(name, worker, variables=variables or {})
 
 
 def peer(name: str, python: str, script: str, *arguments: str) -> Contender:
@@ -77,7 +83,7 @@ def peer_versions(python: str, flag: str, *packages: str) -> str:
     try:
         process = subprocess.run(
             [python, "-W", "ignore", "-c", _VERSIONS, *packages],
-            env=_environment(is_peer=True),
+            env=_environment(is_peer=True, extra={}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
@@ -105,7 +111,7 @@ class Process:
             try:
                 self._process = subprocess.Popen(
                     contender.command,
-                    env=_environment(contender.is_peer, contender.gpus),
+                    env=_environment(contender.is_peer, contender.variables),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
@@ -173,19 +179,23 @@ def in_turn(
 
     Yields:
         Program name, request and answer. The answer's `start_seconds` is the time from
-        the start of the process to its first answer.
+        the start of the process to its first answer, and `first_seconds` the `seconds`
+        of that answer.
     """
 
     @contextmanager
-    def running(each: Contender) -> Iterator[tuple[Process, float]]:
+    def running(each: Contender) -> Iterator[tuple[Process, Result]]:
         say(f"starting {each.name} ...")
         started = time.perf_counter()
         with Process(each, folder) as process:
-            process.ask(begin[0])
-            seconds = time.perf_counter() - started
+            first = process.ask(begin[0])
+            times = {
+                "start_seconds": time.perf_counter() - started,
+                "first_seconds": first["seconds"],
+            }
             for request in begin[1:]:
                 process.ask(request)
-            yield process, seconds
+            yield process, times
 
     with ExitStack() as stack:
         alive = {}
@@ -193,14 +203,14 @@ def in_turn(
             alive = {e.name: stack.enter_context(running(e)) for e in contenders}
         for requests, each in itertools.product(rounds, contenders):
             turn = nullcontext(alive[each.name]) if alive else running(each)
-            with turn as (process, seconds):
+            with turn as (process, times):
                 for request in requests:
                     answer = process.ask(request)
-                    yield each.name, request, answer | {"start_seconds": seconds}
+                    yield each.name, request, answer | times
 
 
-def _environment(is_peer: bool, gpus: str = "-1") -> dict[str, str]:
-    """Returns the environment variables of a process that sees the given GPUs.
+def _environment(is_peer: bool, extra: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment variables of a process, with those in `extra`.
 
     A peer cannot import our modules, but uses the same `TF_ENABLE_ONEDNN_OPTS`.
     """
@@ -210,4 +220,5 @@ def _environment(is_peer: bool, gpus: str = "-1") -> dict[str, str]:
     if not is_peer:
         path = os.environ.get("PYTHONPATH", "")
         variables["PYTHONPATH"] = f"{TOOLS}{os.pathsep}{path}" if path else str(TOOLS)
-    return variables | {"CUDA_VISIBLE_DEVICES": gpus, "PYTHONIOENCODING": "utf-8"}
+    variables |= {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONIOENCODING": "utf-8"}
+    return variables | dict(extra)

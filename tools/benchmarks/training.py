@@ -36,7 +36,8 @@ def train(settings: Mapping[str, Any]) -> None:
 
     Uses the command's loop, input pipeline, monitor and allocator settings, without
     validation or checkpoints. A request is a number of steps; the answer has their
-    `target_tokens`. `settings` are the fields of a `Work`.
+    `target_tokens` and the peak `gpu_memory` in bytes. `settings` are the fields of a
+    `Work`.
     """
     before = memory("VmRSS")
     keep_freed_memory()
@@ -47,9 +48,10 @@ def train(settings: Mapping[str, Any]) -> None:
         label_smoothing=work.label_smoothing,
         precision=work.precision,
         xla=work.xla,
-        batching="sorted",
+        batching="packed" if work.packed_length else "sorted",
+        packed_length=work.packed_length or work.length,
         max_length=work.length,
-        tokens_per_batch=work.tokens,
+        tokens_per_batch=work.positions,
         max_tokens_per_device=0,
         train_steps=NEVER,
         eval_steps=0,
@@ -66,6 +68,9 @@ def train(settings: Mapping[str, Any]) -> None:
             yield from islice(source, count)
             loop.read_result()
             answer["target_tokens"] = counter.take()
+            if tf.config.list_physical_devices("GPU"):
+                usage = tf.config.experimental.get_memory_info("GPU:0")
+                answer["gpu_memory"] = usage["peak"]
 
     with tempfile.TemporaryDirectory() as folder:
         loop = TrainingLoop(model, hparams, strategy, Path(folder), is_chief=False)

@@ -28,6 +28,8 @@ class Work:
         xla: Whether XLA compiles the forward and backward pass.
         dropout: Dropout rate.
         label_smoothing: Probability taken from the correct token.
+        packed_length: Number of positions per side of a row that holds several pairs;
+            0: each pair has its own row.
     """
 
     size: str
@@ -43,11 +45,23 @@ class Work:
     xla: bool = False
     dropout: float = 0.1
     label_smoothing: float = 0.1
+    packed_length: int = 0
 
     @property
     def tokens(self) -> int:
         """Number of target tokens per step."""
         return self.batch_size * self.length
+
+    @property
+    def positions(self) -> int:
+        """Number of target positions per step, padding included."""
+        if not self.packed_length:
+            return self.tokens
+        return (
+            self.batch_size
+            // (self.packed_length // self.length)
+            * (self.packed_length)
+        )
 
 
 def work_of(size: str, batch_size: int, length: int, vocab_size: int) -> Work:
