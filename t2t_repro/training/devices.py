@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from t2t_repro.fast.chunked_loss import CHUNK
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.settings import AUTO
+from t2t_repro.layers.label_smoothing import loss_of_output
 
 ROWS_MULTIPLE = 8
 """16-bit matmuls are fast if all dimensions are multiples of eight."""
@@ -169,7 +171,11 @@ def tokens_that_fit(hparams: HParams, memory: int) -> int:
 
 
 def fixed_bytes(hparams: HParams) -> int:
-    """Returns the size in bytes of all copies of the weights (see `_COPIES`)."""
+    """Returns the memory in bytes that does not depend on the number of positions.
+
+    It has all copies of the weights (see `_COPIES`), and the logits of a chunk if the
+    loss is computed in chunks.
+    """
     attention = 2 * hparams.num_heads * (hparams.key_size + hparams.value_size)
     encoder = attention + 2 * hparams.d_ff
     decoder = 2 * attention + 2 * hparams.d_ff
@@ -178,7 +184,8 @@ def fixed_bytes(hparams: HParams) -> int:
         + hparams.decoder_layers * decoder
         + hparams.vocab_size * (1 if hparams.share_embeddings else 3)
     )
-    return _COPIES * 4 * hparams.d_model * width
+    chunk = CHUNK if _in_chunks(hparams) else 0
+    return _COPIES * 4 * hparams.d_model * width + _logit_bytes(hparams) * chunk
 
 
 def bytes_per_position(hparams: HParams, width: int) -> int:
@@ -187,7 +194,7 @@ def bytes_per_position(hparams: HParams, width: int) -> int:
     For the backward pass, an encoder layer keeps about 12 vectors of size d_model and 2
     of size d_ff per position, a decoder layer 18 and 2, and each attention layer two
     rows of attention weights per head. The logits are kept both in the training
-    precision and in float32.
+    precision and in float32, unless the loss is computed in chunks.
 
     Args:
         hparams: Hyper-parameters without "auto" for precision.
@@ -199,7 +206,19 @@ def bytes_per_position(hparams: HParams, width: int) -> int:
     vectors = (12 * hparams.num_layers + 18 * hparams.decoder_layers) * hparams.d_model
     inner = 2 * layers * hparams.d_ff
     weights = 2 * attentions * hparams.num_heads * width
-    return size * (vectors + inner + weights) + (size + 4) * hparams.vocab_size
+    logits = 0 if _in_chunks(hparams) else hparams.vocab_size
+    return size * (vectors + inner + weights) + _logit_bytes(hparams) * logits
+
+
+def _in_chunks(hparams: HParams) -> bool:
+    """Returns whether the loss is computed in chunks (see `fast/chunked_loss.py`)."""
+    installed = loss_of_output.implementation is not loss_of_output.reference
+    return installed and hparams.precision != "float16"
+
+
+def _logit_bytes(hparams: HParams) -> int:
+    """Returns the size of a logit in the training precision and in float32."""
+    return 8 if hparams.precision == "float32" else 6
 
 
 def _format(value: object) -> str:

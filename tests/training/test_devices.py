@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from t2t_repro import hparams
+from t2t_repro import fast, hparams
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.training import devices
@@ -102,6 +102,20 @@ def test_bytes_per_position_agrees_with_xla(positions, measured):
     estimate = positions * devices.bytes_per_position(requested, 30) / 1e9
     assert estimate == pytest.approx(measured, rel=0.15)
     assert devices.MARGIN * estimate > measured
+
+
+def test_loss_in_chunks_bounds_the_memory_of_the_logits():
+    """`measured` is in GB, from XLA's compiler for big in bfloat16 and length 30."""
+    requested = BIG.replace(precision="bfloat16", xla=True)
+    plain, fixed = devices.bytes_per_position(requested, 30), devices.fixed_bytes(BIG)
+    fast.install("GPU")
+    each = devices.bytes_per_position(requested, 30)
+    # 37,000 logits, each in bfloat16 and in float32.
+    assert plain - each == 6 * 37_000
+    chunk = devices.fixed_bytes(requested) - fixed
+    assert chunk == 6 * 2**26
+    measured = 7.21
+    assert (12_480 * each + chunk) / 1e9 == pytest.approx(measured, rel=0.15)
 
 
 @pytest.mark.parametrize(("gigabytes", "positions"), [(80, 25_000), (40, 12_500)])
