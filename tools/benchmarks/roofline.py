@@ -2,7 +2,7 @@
 
 A kernel reads its operands and writes its result once, limited by the bandwidth of the
 memory, and multiplies, limited by the peak speed of the GPU. It takes the longer of the
-two times. Of an operand that it slices or gathers, it reads only the selected part.
+two times. If it slices or gathers an operand, it reads only the selected part.
 """
 
 from __future__ import annotations
