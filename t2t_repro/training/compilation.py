@@ -176,8 +176,9 @@ def resolve(
 
 def announcement(hparams: HParams, shapes: int, hardware: Gpus | None) -> str:
     """Returns a log line with the expected time of compilation for a plan's shapes."""
-    minutes = max(1, round(shapes * compile_seconds(hparams, hardware) / 60))
+    seconds = shapes * compile_seconds(hparams, hardware)
+    expected = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
     return (
         f"XLA compiles {shapes} shape{'s' * (shapes > 1)} of micro-batches on first "
-        f"use, about {minutes} minute{'s' * (minutes > 1)}: the first steps are slow"
+        f"use, about {expected}: the first steps are slow"
     )

@@ -120,8 +120,8 @@ def test_other_batching_has_no_number_of_shapes_to_choose():
 def test_compilation_is_announced_with_its_time():
     big = hparams.load("big")
     assert compilation.announcement(big, 1, H200) == (
-        "XLA compiles 1 shape of micro-batches on first use, about 1 minute: the first "
+        "XLA compiles 1 shape of micro-batches on first use, about 60 s: the first "
         "steps are slow"
     )
     text = compilation.announcement(big, 24, H200)
-    assert "24 shapes of micro-batches on first use, about 24 minutes" in text
+    assert "24 shapes of micro-batches on first use, about 24 min:" in text
