@@ -29,10 +29,9 @@ def packed_features(inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         ends = ops.cast(ops.equal(ids, _EOS), "int32")
         tokens = ops.cast(ops.not_equal(ids, 0), "int32")
         segments = (ops.cumsum(ends, axis=1) - ends + 1) * tokens
-        earlier = both(segment_mask(segments, segments), causal_mask(ops.shape(ids)[1]))
-        count = ops.sum(
-            ops.cast(earlier, "int32"), axis=2
-        )  # Includes the token itself.
+        # The tokens of a segment up to each one, itself included.
+        visible = both(segment_mask(segments, segments), causal_mask(ops.shape(ids)[1]))
+        count = ops.sum(ops.cast(visible, "int32"), axis=2)
         features[side] = ids
         features[f"{side}_segmentation"] = segments
         features[f"{side}_position"] = (count - 1) * tokens
