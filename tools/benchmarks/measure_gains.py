@@ -107,7 +107,7 @@ def _task(
     if work in TRAINED:
         sizes = (32, 32)
         if name == "local_attention":  # It is for long sentences.
-            work, sizes = f"{work},self_attention_radius=16", (4, 256)
+            work, sizes = f"{work},self_attention_radius=16", (2, 1024)
         fields = asdict(work_of(work, *sizes, 8000)) | {"xla": xla}
         return "training.train", fields, STEPS, [1, 1]
     fields = vars(search) | {"precision": "float32", "xla": xla}
