@@ -51,7 +51,6 @@ def attend(
     memory: tf.Tensor,
     lengths: tuple[tf.Tensor, tf.Tensor],
     mask: tf.Tensor | None,
-    training: bool | None,
 ) -> tf.Tensor:
     """Applies an attention layer to flattened tokens.
 
@@ -61,7 +60,6 @@ def attend(
         memory: float (batch * sources, d_model).
         lengths: Numbers of target and source positions, int32 () each.
         mask: bool, broadcast to (batch, heads, targets, sources), or None.
-        training: Whether dropout is applied to the attention weights.
 
     Returns:
         float (batch * targets, d_model).
@@ -74,18 +72,14 @@ def attend(
     # On flattened tokens TensorFlow fuses the output projection's bias with the
     # residual sum, which rounds differently. `attend` projects unflattened tokens.
     if type(attention) is not MultiHeadAttention or attention.use_bias:
-        return flatten_tokens(
-            attention.attend(query, key, value, mask, training=training)
-        )
+        return flatten_tokens(attention.attend(query, key, value, mask))
     if is_quantized(attention):
         logits = tf.matmul(query, key, transpose_b=True)
         if mask is not None:
             logits += (1.0 - tf.cast(mask, tf.float32)) * MASKED
         weights = width_independent_softmax(logits)
     else:
-        weights = attention.drop(
-            attention.attention_weights(query, key, mask), training=training
-        )
+        weights = attention.drop(attention.attention_weights(query, key, mask))
     heads = attention.weighted_sum(weights, value)
     return attention.output_projection(merge_heads(attention, heads))
 

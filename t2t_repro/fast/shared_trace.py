@@ -40,10 +40,10 @@ def apply_layers_once_traced(
     all its arguments as constants, weights included.
     """
     first, seed = layers[0], given_seed()
-    draws = seed is None and context.get("training")
     masked = any(hasattr(each, "_keras_mask") for each in (x, *context.values()))
     ours = type(first) in (EncoderLayer, DecoderLayer)
-    if draws or masked or not ours or not tf.inside_function():
+    unfit = masked or not ours or not tf.inside_function()
+    if unfit or (seed is None and _InTraining()(x)):
         return apply_layers.reference(layers, x, **context)
     on_rows, rows = _OnRows(x, **context), flatten_tokens(x)
     if in_xla() or is_quantized(first.self_attention):
@@ -69,6 +69,14 @@ def apply_layers_once_traced(
     return unflatten_tokens(x, rows)
 
 
+class _InTraining(keras.layers.Layer):
+    """Tells whether it is called in training; Keras informs only layers of it."""
+
+    def call(self, x: Tensor, training: bool | None = None) -> bool:
+        """Returns the argument that Keras passes on from the outermost layer."""
+        return bool(training)
+
+
 class _OnRows:
     """Applies a layer to flattened tokens; takes the call arguments of a stack."""
 
@@ -78,10 +86,8 @@ class _OnRows:
         encoder_output: Tensor | None = None,
         attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
-        training: bool | None = None,
     ) -> None:
         self.length = tf.shape(x)[1]
-        self.training = training
         self.mask = _with_heads(attention_mask)
         if encoder_output is not None:
             self.mask = both(self.mask, causal_mask(self.length)[None])
@@ -94,12 +100,12 @@ class _OnRows:
 
         def self_attend(y: Tensor) -> Tensor:
             lengths = (self.length, self.length)
-            return attend(layer.self_attention, y, y, lengths, self.mask, self.training)
+            return attend(layer.self_attention, y, y, lengths, self.mask)
 
         def cross_attend(y: Tensor) -> Tensor:
             attention, mask = layer.cross_attention, self.cross_mask
             lengths = (self.length, self.source)
-            return attend(attention, y, self.memory, lengths, mask, self.training)
+            return attend(attention, y, self.memory, lengths, mask)
 
         if isinstance(layer, EncoderLayer):
             return layer.apply_sublayers(rows, self_attend)

@@ -86,24 +86,17 @@ class Residual(Layer):
         self.layer_norm.build(x_shape)
         self.drop.build(x_shape)
 
-    def call(
-        self,
-        x: Tensor,
-        sublayer: Callable[[Tensor], Tensor],
-        training: bool | None = None,
-    ) -> Tensor:
+    def call(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Applies the sub-layer, dropout, residual connection and normalization.
 
         Args:
             x: float (..., d_model).
             sublayer: The function f, passed by name because Keras requires positional
                 arguments to be tensors.
-            training: Whether to apply dropout.
 
         Returns:
             float (..., d_model).
         """
         if self.norm == "pre":
-            y = sublayer(self.layer_norm(x))
-            return ops.add(x, self.drop(y, training=training))
-        return self.layer_norm(ops.add(x, self.drop(sublayer(x), training=training)))
+            return ops.add(x, self.drop(sublayer(self.layer_norm(x))))
+        return self.layer_norm(ops.add(x, self.drop(sublayer(x))))

@@ -118,7 +118,8 @@ class MultiHeadAttention(Layer):
                 targets, sources) or, with rank 4, (batch, heads, targets, sources).
             use_causal_mask: Whether to hide later positions as well.
             return_attention_scores: Whether to return the attention weights as well.
-            training: Whether to apply dropout to the attention weights.
+            training: Whether to apply dropout to the attention weights; Keras passes it
+                on to the dropout.
             value_mask: bool (batch, sources), set by Keras from the value's mask.
             key_mask: bool (batch, sources), set by Keras from the key's mask.
 
@@ -137,7 +138,7 @@ class MultiHeadAttention(Layer):
             mask = both(mask, causal_mask(ops.shape(query)[1])[None])
         queries = self.project_query(query)
         keys, values = self.project_memory(value, key)
-        y = self.attend(queries, keys, values, mask, training=training)
+        y = self.attend(queries, keys, values, mask)
         if return_attention_scores:
             return y, self.attention_weights(queries, keys, mask)
         return y
@@ -159,7 +160,6 @@ class MultiHeadAttention(Layer):
         key: Tensor,
         value: Tensor,
         mask: Tensor | None,
-        training: bool | None = None,
         **where: Tensor,
     ) -> Tensor:
         """Computes ``softmax(Q K^T / sqrt(d_k)) V`` per head and applies ``W_O``.
@@ -169,15 +169,13 @@ class MultiHeadAttention(Layer):
             key: float (batch, heads, sources, d_k), from `project_memory`.
             value: float (batch, heads, sources, d_v), from `project_memory`.
             mask: bool, broadcastable to (batch, heads, targets, sources), or None.
-            training: Whether to apply dropout to the attention weights.
             **where: Further arguments of `attention_weights` and `weighted_sum`, such
                 as the distances in subclasses.
 
         Returns:
             float (batch, targets, d_model).
         """
-        weights = self.attention_weights(query, key, mask, **where)
-        weights = self.drop(weights, training=training)
+        weights = self.drop(self.attention_weights(query, key, mask, **where))
         return self.merge_heads(self.weighted_sum(weights, value, **where))
 
     def attention_weights(

@@ -1,6 +1,7 @@
 """Base class of the layers."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -8,13 +9,21 @@ import keras
 from t2t_repro.layers.functional import Shape
 
 
-def arguments_of(kind: type) -> list[str]:
+def argument_names(kind: type) -> list[str]:
     """Returns the names of a constructor's positional arguments, in order."""
     return inspect.getfullargspec(kind).args[1:]
 
 
+def arguments_of(kind: type, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Selects a constructor's positional arguments from its ``locals()``."""
+    return {name: variables[name] for name in argument_names(kind)}
+
+
 class Layer(keras.layers.Layer):
     """Keras layer that supports masking and reads its config from its attributes.
+
+    Every layer can be called with `training`. Keras passes it on to the layers that a
+    layer calls, down to `Dropout`.
 
     Subclasses store each constructor argument in an attribute of the same name.
     """

@@ -86,7 +86,6 @@ class LocalAttention(MultiHeadAttention):
         key: Tensor,
         value: Tensor,
         mask: Tensor | None,
-        training: bool | None = None,
         **where: Tensor,
     ) -> Tensor:
         """Computes attention within the radius; see `MultiHeadAttention.attend`.
@@ -94,12 +93,9 @@ class LocalAttention(MultiHeadAttention):
         Cached decoding passes the ``distances`` between its query and the keys.
         """
         if where:
-            return super().attend(query, key, value, mask, training, **where)
+            return super().attend(query, key, value, mask, **where)
 
-        def drop(weights: Tensor) -> Tensor:
-            return self.drop(weights, training=training)
-
-        heads = attend_locally(query, key, value, mask, self.radius, drop)
+        heads = attend_locally(query, key, value, mask, self.radius, self.drop)
         return self.merge_heads(heads)
 
     def attention_weights(

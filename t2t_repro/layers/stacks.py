@@ -10,7 +10,7 @@ from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Shape, Tensor, apply_layers
-from t2t_repro.layers.layer import Layer
+from t2t_repro.layers.layer import Layer, arguments_of
 
 Sublayer = Callable[[Tensor], Tensor]
 OtherLayer: TypeAlias = keras.layers.Layer | dict[str, Any] | None
@@ -56,25 +56,16 @@ class _StackLayer(Layer):
         self_attention: OtherLayer = None,
         **kwargs: Any,
     ) -> None:
+        arguments = arguments_of(_StackLayer, locals())
         super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.d_k = d_k
-        self.d_v = d_v
-        self.d_ff = d_ff
-        self.dropout = dropout
-        self.norm = norm
-        self.attention_dropout = attention_dropout
-        self.ffn_dropout = ffn_dropout
-        self.activation = activation
-        self.attention_bias = attention_bias
-        self.norm_epsilon = norm_epsilon
-        self._other_attention = layer_config(self_attention)
+        other = layer_config(self_attention)
+        self._config = arguments | {"self_attention": other}
         policy = self.dtype_policy
         config: dict[str, Any] = {"num_heads": num_heads, "d_k": d_k, "d_v": d_v}
         config |= {"dropout": attention_dropout, "use_bias": attention_bias}
         attention = partial(_attention, config | {"dtype": policy})
         residual = partial(Residual, dropout, norm, norm_epsilon, dtype=policy)
-        self.self_attention = attention("self_attention", self._other_attention)
+        self.self_attention = attention("self_attention", other)
         self.self_attention_residual = residual(name="self_attention_residual")
         if self.has_cross_attention:
             self.cross_attention = attention("cross_attention")
@@ -86,7 +77,7 @@ class _StackLayer(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor arguments."""
-        return super().get_config() | {"self_attention": self._other_attention}
+        return super().get_config() | self._config
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -136,19 +127,13 @@ class EncoderLayer(_StackLayer):
         x = self.self_attention_residual(x, sublayer=self_attend)
         return self.feed_forward_residual(x, sublayer=self.feed_forward)
 
-    def call(
-        self,
-        x: Tensor,
-        attention_mask: Tensor | None = None,
-        training: bool | None = None,
-    ) -> Tensor:
+    def call(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Applies the layer.
 
         Args:
             x: float (batch, source, d_model).
             attention_mask: bool, true at visible positions, broadcastable to (batch,
                 source, source).
-            training: Whether to apply dropout.
 
         Returns:
             float (batch, source, d_model).
@@ -206,7 +191,6 @@ class DecoderLayer(_StackLayer):
         encoder_output: Tensor,
         attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
-        training: bool | None = None,
     ) -> Tensor:
         """Applies the layer, with a causal mask in self-attention.
 
@@ -217,7 +201,6 @@ class DecoderLayer(_StackLayer):
                 (batch, target, target). It applies in addition to the causal mask.
             cross_attention_mask: bool, true at visible source positions, broadcastable
                 to (batch, target, source).
-            training: Whether to apply dropout.
 
         Returns:
             float (batch, target, d_model).
@@ -316,14 +299,9 @@ class Encoder(_Stack):
         """Builds every layer."""
         self._build(x_shape)
 
-    def call(
-        self,
-        x: Tensor,
-        attention_mask: Tensor | None = None,
-        training: bool | None = None,
-    ) -> Tensor:
+    def call(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Applies all layers; see `EncoderLayer`."""
-        return self.apply(x, attention_mask=attention_mask, training=training)
+        return self.apply(x, attention_mask=attention_mask)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -348,7 +326,6 @@ class Decoder(_Stack):
         encoder_output: Tensor,
         attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
-        training: bool | None = None,
     ) -> Tensor:
         """Applies all layers; see `DecoderLayer`."""
         return self.apply(
@@ -356,5 +333,4 @@ class Decoder(_Stack):
             encoder_output=encoder_output,
             attention_mask=attention_mask,
             cross_attention_mask=cross_attention_mask,
-            training=training,
         )

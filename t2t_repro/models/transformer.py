@@ -11,7 +11,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.layer import arguments_of
+from t2t_repro.layers.layer import argument_names, arguments_of
 from t2t_repro.layers.masks import both, padding_mask, segment_mask
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
@@ -60,7 +60,7 @@ class Transformer(keras.Model):
             several pairs, the dictionary also contains ``inputs_segmentation``,
             ``inputs_position`` and the same for the targets; see
             `packing.packed_features`.
-        training: Whether to apply dropout.
+        training: Whether to apply dropout; Keras passes it on to the layers.
         project: Whether to compute logits from the decoder's output.
 
     Returns:
@@ -101,9 +101,7 @@ class Transformer(keras.Model):
         trainable: bool = True,
         **options: Any,
     ) -> None:
-        # Collects the arguments for `get_config`.
-        names = arguments_of(Transformer)
-        arguments = {name: value for name, value in locals().items() if name in names}
+        arguments = arguments_of(Transformer, locals())
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
@@ -166,7 +164,7 @@ class Transformer(keras.Model):
         """
         if isinstance(hparams, str):
             hparams = hparam_sets.load(hparams)
-        names = arguments_of(Transformer)[2:] + arguments_of(EncoderLayer)
+        names = argument_names(Transformer)[2:] + argument_names(EncoderLayer)
         arguments = {name: getattr(hparams, name) for name in names} | changes
         target_rows = hparams.table_rows(target_vocab_size or vocab_size)
         return cls(hparams.table_rows(vocab_size), target_rows, **arguments)
@@ -183,12 +181,7 @@ class Transformer(keras.Model):
         """Returns the constructor arguments."""
         return super().get_config() | self._config
 
-    def call(
-        self,
-        inputs: dict[str, Tensor],
-        training: bool | None = None,
-        project: bool = True,
-    ) -> Tensor:
+    def call(self, inputs: dict[str, Tensor], project: bool = True) -> Tensor:
         """Computes the logits of every target position; see the class."""
         source, target = (
             (inputs.get(f"{side}_position"), inputs.get(f"{side}_segmentation"))
@@ -276,9 +269,7 @@ class Transformer(keras.Model):
         x = (self.embedding if self.shared else self.input_embedding)(inputs)
         if self.target_space is not None:
             x = self.target_space(x)
-        if self.input_position is not None:
-            x = self.input_position(x, positions)
-        return x
+        return x if self.input_position is None else self.input_position(x, positions)
 
     def decoder_input(self, targets: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embeds the targets, shifted right by one position, and adds the positions.
