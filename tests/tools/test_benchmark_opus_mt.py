@@ -21,13 +21,13 @@ def test_translations_equal_those_of_transformers():
     assert result.status == 0, result.err
     tables = json.loads(result.out)["tables"]
     names = ["t2t_repro", "t2t_repro, XLA", "Transformers", "CTranslate2"]
-    for work, count in (("batch of 3", 3), ("one sentence", 2)):
-        assert list(tables[work]) == names
-        for name, row in tables[work].items():
-            tokens = row["target tokens/s"][0] * row["ms"][0] / 1000
-            assert tokens == pytest.approx(9 * count)
+    table = tables["an OPUS-MT model"]
+    assert list(table) == names
+    for name, row in table.items():
+        for work, count in (("batch of 3", 3), ("one sentence", 2)):
+            assert row[work][0] > 0
             same = f"{count} of {count}" if name in names[:2] else None
-            assert row.get("equal to Transformers") == same
+            assert row.get(f"{work}, equal to Transformers") == same
 
 
 @pytest.mark.parametrize(

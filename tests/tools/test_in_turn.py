@@ -47,6 +47,27 @@ def test_each_round_runs_all_contenders_in_order(tmp_path, one_by_one):
     assert "noise" in (tmp_path / "a.log").read_text()
 
 
+def test_finds_the_instruction_sets_in_a_log(tmp_path):
+    # Lines of oneDNN 3.7 and 3.1, CTranslate2 4.8 and MKL 2025.
+    lines = (
+        "[2026-11-26 23:13:41.987] [ctranslate2] [info]  - Selected ISA: AVX2",
+        "onednn_verbose,v1,info,cpu,isa:Intel AVX2",
+        "onednn_verbose,info,cpu,isa:Intel AVX-512",
+        "MKL_VERBOSE oneMKL 2025 for Intel(R) 64 architecture Intel(R) AVX2, Lnx 2 GHz",
+    )
+    shown = []
+    for logged in ((), lines[1:2], lines):
+        text = "".join(f"{line}\n" for line in logged)
+        program = f"import sys; sys.stderr.write({text!r}){COUNTER}"
+        turns = in_turn([contender("a", program)], [["x"]], tmp_path, begin=[0])
+        shown.append(next(turns)[2]["instructions"])
+    assert shown == [
+        "",
+        "oneDNN: Intel AVX2",
+        "CTranslate2: AVX2, oneDNN: Intel AVX2, MKL: Intel(R) AVX2",
+    ]
+
+
 def test_answers_each_request_for_steps():
     program = (
         f"import sys; sys.path.insert(0, {PEERS!r})\n"

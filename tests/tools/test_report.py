@@ -2,16 +2,25 @@
 
 import csv
 import io
+import os
+import signal
 from argparse import Namespace
 
 import pytest
 from benchmarks import report
 
+from t2t_repro.system.errors import UserError
+
 MACHINE = {"cpus": 2, "processor": "P", "load_average": 0.25}
 
 
 def answer(seconds):
-    return {"seconds": seconds, "start_seconds": 9.0, "memory": 3 * 2**20}
+    figures = {"start_seconds": 9.0, "memory": 3 * 2**20, "instructions": "oneDNN: A"}
+    return {"seconds": seconds} | figures
+
+
+def raise_user_error():
+    raise UserError("a program failed")
 
 
 def test_figures_of_a_turn_follow_from_its_seconds():
@@ -28,16 +37,19 @@ def test_figures_of_a_turn_follow_from_its_seconds():
         "GB/s": [0.5, 0.25],
         "peak memory (MiB)": 3.0,
         "first step (s)": 9.0,
+        "instruction set": "oneDNN: A",
     }
 
 
 def test_ratios_compare_median_rounds():
     table = {
-        "a": {"target tokens/s": [300.0, 100.0, 200.0]},
+        "a": {"target tokens/s": [300.0, 100.0, 200.0], "x": [1.0]},
         "b": {"target tokens/s": [100.0]},
     }
     pairs = [("a", "b"), ("a", "absent")]
-    assert report.ratios(table, pairs) == {"a / b": {"times as fast": 2.0}}
+    ratios = {"a / b": {"target tokens/s": 2.0}}
+    assert report.ratios(table, pairs) == ratios
+    assert report.ratios(table, pairs, ["target tokens/s", "x"]) == ratios
 
 
 @pytest.mark.parametrize(
@@ -75,6 +87,9 @@ def test_record_appends_the_figures(tmp_path, monkeypatch, capsys):
     path.write_text("before\n")
     monkeypatch.setattr(report, "RESULTS", path)
     monkeypatch.setattr("sys.argv", ["benchmark.py", "--record"])
+    for variable in report.LIMITS:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     monkeypatch.setattr(report, "machine", lambda: MACHINE)
     for record in (False, True):
         with report.reported(Namespace(json=False, record=record)) as result:
@@ -88,16 +103,24 @@ def test_record_appends_the_figures(tmp_path, monkeypatch, capsys):
         ["work", "a", "n", "x"],
     ]
     assert {tuple(row[2:4]) for row in rows} == {
-        ("2 CPUs (P)", "python benchmark.py --record")
+        ("2 CPUs (P)", "ONEDNN_MAX_CPU_ISA=AVX2 python benchmark.py --record")
     }
     assert all(len(row) == len(report.FIELDS) for row in rows)
 
 
-def test_prints_an_interrupted_result(capsys):
+@pytest.mark.parametrize(
+    "end", [lambda: os.kill(os.getpid(), signal.SIGTERM), raise_user_error]
+)
+def test_prints_the_figures_before_an_interruption(end, capsys):
+    before = signal.getsignal(signal.SIGTERM)
     with (
-        pytest.raises(KeyboardInterrupt),
+        pytest.raises((KeyboardInterrupt, UserError)),
         report.reported(Namespace(json=False, record=False)) as result,
     ):
         result["tables"]["work"] = {"a": {"ms": [2.0]}}
-        raise KeyboardInterrupt
+        end()
     assert "| a | 2 |" in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGTERM) == before
+    with pytest.raises(UserError), report.reported(Namespace(json=False)):
+        raise_user_error()
+    assert capsys.readouterr().out == ""

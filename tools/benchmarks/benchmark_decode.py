@@ -3,11 +3,12 @@
     python tools/benchmarks/benchmark_decode.py [--rounds 3] [--only t2t_repro,...]
 
 A model with random weights translates random sentences in exactly `--steps` steps, so
-that all programs do the same work: several batches at once, one batch at a time, and
-one sentence at a time. t2t_repro runs batches in parallel, one per core. It is also
-timed with `--xla` and with a single decoder layer, as in a student. CTranslate2 runs
-batches in parallel and one batch on all cores; the faster of the two is reported.
-"Matmuls only" runs only the decoder's matmuls.
+that all programs do the same work: several batches at once, one batch at a time, small
+batches, and one sentence at a time. t2t_repro runs batches in parallel, one per core.
+It is also timed with `--xla` and with a single decoder layer, as in a student.
+CTranslate2 runs batches in parallel and one batch on all cores; the faster of the two
+is reported. "Matmuls only" runs only the decoder's matmuls. Only float32 and int8
+programs run the small batches.
 
 CTranslate2 must be installed (`pip install ctranslate2`), or be excluded with
 `--only t2t_repro,products`.
@@ -48,6 +49,8 @@ CONTENDERS: dict[str, tuple[str, Result]] = {
     FLOAT32_LIMIT: (LIMIT, {"precision": "float32"}),
     BFLOAT16_LIMIT: (LIMIT, {"precision": "bfloat16"}),
 }
+# Programs that also translate small batches.
+SMALL = {FLOAT32, XLA, INT8, THEIR_FLOAT32, THEIR_INT8}
 PAIRS = (
     *((FLOAT32, THEIR_FLOAT32), (XLA, THEIR_FLOAT32), (BFLOAT16, THEIR_INT8)),
     *((INT8, THEIR_INT8), (INT8, THEIR_FLOAT32), (INT8, FLOAT32), (STUDENT, FLOAT32)),
@@ -62,12 +65,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder, report.reported(args) as result:
         args.work_dir = folder
         cli.start_tensorflow(args.verbose)
-        decoding.write_model(args)
+        decoding.write_model(args, for_ctranslate2=PEER in args.only)
         measure(args, result["tables"])
 
 
 def measure(args: Namespace, tables: Result) -> None:
-    """Times all programs; `tables` gets one table per workload."""
+    """Times all programs; `tables` gets their speeds and ratios."""
     from t2t_repro.fast import int8_matmul
     from t2t_repro.models import precision
 
@@ -87,7 +90,8 @@ def measure(args: Namespace, tables: Result) -> None:
         for name, (task, fields) in contenders.items()
     ]
     pairs = [*PAIRS, *((FLOAT32, title) for title in reduced)]
-    for _ in decoding.timed(args, processes, tables, pairs):
+    others = contenders.keys() - SMALL
+    for _ in decoding.timed(args, processes, tables, "beam search", pairs, others):
         pass
 
 
@@ -116,7 +120,9 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         "by commas"
     )
     add("--without", type=several(one_of(fast.NAMES)), default="", help=without)
-    return decoding.checked_flags(parser, argv)
+    args = decoding.checked_flags(parser, argv)
+    args.small_batches = (16, 8, 4, 2)
+    return args
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from t2t_repro.command_line import cli
 OURS, XLA, PEER = "t2t_repro", "t2t_repro, XLA", "Transformers"
 PEERS = {PEER: "transformers", "CTranslate2": "ctranslate2"}
 PAIRS = [(ours, theirs) for ours in (OURS, XLA) for theirs in PEERS]
-SAME = f"equal to {PEER}"
+TITLE, SAME = "an OPUS-MT model", f"equal to {PEER}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -63,7 +63,7 @@ def measure(args: Namespace, work: Result, tables: Result) -> None:
         for name, task in PEERS.items()
     ]
     ids: dict[tuple[str, str], list[Any]] = {}
-    for name, kind, answer in decoding.timed(args, processes, tables, PAIRS):
+    for name, kind, answer in decoding.timed(args, processes, tables, TITLE, PAIRS):
         if name not in PEERS:
             # t2t_repro answers with a list of translations per call.
             ids[name, kind] = [row for call in answer["ids"] for row in call]
@@ -72,7 +72,7 @@ def measure(args: Namespace, work: Result, tables: Result) -> None:
             for mine in (OURS, XLA):
                 pairs = zip(ids[mine, kind], theirs, strict=True)
                 same = sum(row[: len(other)] == other for row, other in pairs)
-                tables[kind][mine][SAME] = f"{same} of {len(theirs)}"
+                tables[TITLE][mine][f"{kind}, {SAME}"] = f"{same} of {len(theirs)}"
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:

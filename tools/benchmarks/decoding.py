@@ -6,11 +6,14 @@ the folder `work_dir`, and the program's `precision`, `xla` or `compute_type`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import subprocess
+import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.in_turn import Contender, in_turn
-from benchmarks.report import Result, add_turn, ratios
+from benchmarks.report import SPEED, Result, add_process, ratios, say, written
 from t2t_repro.command_line import cli
 
 if TYPE_CHECKING:
@@ -49,20 +52,31 @@ def works_of(settings: Namespace) -> dict[str, Ids]:
     The warm-up workloads of `BEGIN` come first.
     """
     inputs = random_inputs(settings)
-    sentences = inputs.reshape(-1, 1, 1, settings.length)
+    sentences = inputs.reshape(-1, settings.length)
+
+    def calls(size: int, count: int) -> Ids:
+        """Divides up to `count` sentences into calls with a batch of `size` each."""
+        count = min(count, len(sentences)) // size
+        return sentences[: count * size].reshape(count, 1, size, settings.length)
+
     parallel = {f"{settings.batches} batches of {settings.batch_size}": inputs[None]}
     return {
         BEGIN[0]: inputs[None, :1],
-        BEGIN[1]: sentences[:1],
+        BEGIN[1]: calls(1, 1),
         **(parallel if settings.batches > 1 else {}),
         f"batch of {settings.batch_size}": inputs[:2, None],
-        SENTENCE: sentences[: settings.sentences],
+        **{work: calls(n, max(n, 8)) for work, n in small_works(settings).items()},
+        SENTENCE: calls(1, settings.sentences),
     }
 
 
-def timed_works(settings: Namespace) -> list[str]:
-    """Returns the names of the workloads that are timed."""
-    return [work for work in works_of(settings) if work not in BEGIN]
+def small_works(settings: Namespace) -> dict[str, int]:
+    """Returns the workloads with batches of the sizes in `small_batches`, if given.
+
+    Sizes that are not below `batch_size` are left out.
+    """
+    sizes = getattr(settings, "small_batches", ())
+    return {f"batch of {n}": n for n in sizes if n < settings.batch_size}
 
 
 def add_flags(parser: cli.ArgumentParser, vocab_size: int) -> None:
@@ -98,32 +112,42 @@ def timed(
     settings: Namespace,
     contenders: Sequence[Contender],
     tables: Result,
+    title: str,
     pairs: Sequence[tuple[str, str]],
+    large_only: Collection[str] = (),
 ) -> Iterator[tuple[str, str, Result]]:
-    """Times all workloads in all programs, with one process alive at a time.
+    """Times the workloads in all programs, with one process alive at a time.
 
     Args:
         settings: Flags of the benchmark.
         contenders: Programs to time.
-        tables: Result tables; gets one per workload and one with its ratios.
+        tables: Result tables; gets one with a column per workload, in target tokens
+            per second, and one with ratios of speeds.
+        title: Title of the first table.
         pairs: Pairs of rows whose ratios are computed.
+        large_only: Names of programs that skip the small batches.
 
     Yields:
         Program name, workload name and answer.
     """
-    works = works_of(settings)
-    for name, work, answer in in_turn(
-        contenders,
-        [timed_works(settings)] * settings.rounds,
-        Path(settings.work_dir),
-        begin=BEGIN,
-        one_by_one=True,
-    ):
-        table = tables.setdefault(work, {})
-        tokens = works[work][..., 0].size * settings.steps
-        add_turn(table, name, answer, tokens=tokens)
-        tables[f"{work}: ratios"] = ratios(table, pairs)
-        yield name, work, answer
+    works, small = works_of(settings), small_works(settings)
+    table = tables.setdefault(title, {})
+    for _, each in itertools.product(range(settings.rounds), contenders):
+        skipped = {*BEGIN, *(small if each.name in large_only else ())}
+        for name, work, answer in in_turn(
+            [each],
+            [[work for work in works if work not in skipped]],
+            Path(settings.work_dir),
+            # The first search of each size takes longer.
+            begin=[*BEGIN, *(work for work in small if work not in skipped)],
+        ):
+            row = table.setdefault(name, {})
+            speed = works[work][..., 0].size * settings.steps / answer["seconds"]
+            row.setdefault(work, []).append(speed)
+            add_process(row, answer)
+            say(f"  {name}, {work}: {written(speed)} {SPEED}")
+            tables[f"{title}: ratios"] = ratios(table, pairs, works)
+            yield name, work, answer
 
 
 def search_in_turn(settings: Namespace, search: Callable[[Ids], Any]) -> None:
@@ -159,8 +183,11 @@ def random_model(settings: Namespace) -> Any:
     return package.random_model(hparams, settings.vocab_size)
 
 
-def write_model(settings: Namespace) -> None:
-    """Writes a vocabulary, a CTranslate2 model, and activation ranges for int8."""
+def write_model(settings: Namespace, for_ctranslate2: bool) -> None:
+    """Writes a vocabulary, activation ranges for int8, and a CTranslate2 model.
+
+    Raises UserError if `for_ctranslate2` is set and CTranslate2 is not installed.
+    """
     import tensorflow as tf
 
     from t2t_repro import fast
@@ -171,11 +198,12 @@ def write_model(settings: Namespace) -> None:
 
     work_dir = Path(settings.work_dir)
     write_vocabulary(work_dir, settings.vocab_size, settings.seed)
-    folder = work_dir / "ctranslate2"
-    folder.mkdir()
     tokenizer = load_tokenizer(work_dir / VOCABULARY)
     model = random_model(settings)
-    write_ctranslate2(model, tokenizer, folder)
+    if for_ctranslate2:
+        folder = work_dir / "ctranslate2"
+        folder.mkdir()
+        write_ctranslate2(model, tokenizer, folder)
     fast.install("CPU")
     with RangeObserver(model) as observer:
         translator = Translator(model, tokenizer, search_of(settings))
@@ -314,7 +342,10 @@ def products(fields: Mapping[str, Any]) -> None:
 
 
 def ctranslate2(fields: Mapping[str, Any]) -> None:
-    """Translates in CTranslate2 and reports the faster of two thread settings."""
+    """Translates in CTranslate2 and reports the faster of two thread settings.
+
+    At the second request, it logs the instruction sets of CTranslate2's libraries.
+    """
     settings = Namespace(**fields)
     import ctranslate2 as peer
 
@@ -347,6 +378,8 @@ def ctranslate2(fields: Mapping[str, Any]) -> None:
     ]
     works = works_of(settings)
     for work, answer in turns():
+        if work == BEGIN[1]:
+            _log_instructions(work_dir / "ctranslate2")
         seconds = []
         for translator in translators:
             began = time.perf_counter()
@@ -354,3 +387,21 @@ def ctranslate2(fields: Mapping[str, Any]) -> None:
                 translate(batches, translator)
             seconds.append(time.perf_counter() - began)
         answer["seconds"] = min(seconds)
+
+
+def _log_instructions(model: Path) -> None:
+    """Translates in another process, in which CTranslate2's libraries log everything.
+
+    Logging every matmul would make the measured process slower.
+    """
+    program = (
+        "import ctranslate2, sys\n"
+        "translator = ctranslate2.Translator(sys.argv[1])\n"
+        "translator.translate_batch([['a']], max_decoding_length=1)"
+    )
+    variables = dict.fromkeys(("CT2_VERBOSE", "ONEDNN_VERBOSE", "MKL_VERBOSE"), "1")
+    subprocess.run(
+        [sys.executable, "-c", program, str(model)],
+        env={**os.environ, **variables},
+        check=True,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,14 @@ from t2t_repro.system.errors import UserError
 
 TOOLS = Path(__file__).resolve().parents[1]
 PEERS = TOOLS / "benchmarks" / "peers"
+
+# oneDNN 3.7 or newer logs its instruction set once, and not each matmul.
+_LOGGED = {"ONEDNN_VERBOSE": "profile_exec,filter=graph"}
+_INSTRUCTIONS = {
+    "CTranslate2": r"Selected ISA: (.+)",
+    "oneDNN": r",cpu,isa:(.+)",
+    "MKL": r"MKL_VERBOSE .* architecture (.+?), Lnx",
+}
 
 # Prints the versions of packages and of Python; runs under any Python 3.
 _VERSIONS = """
@@ -146,6 +155,14 @@ class Process:
         answer: Result = json.loads(line)
         return answer
 
+    def instructions(self) -> str:
+        """Returns the instruction sets that libraries have logged, "" without any."""
+        text = self._log.read_text(encoding="utf-8", errors="replace")
+        found = {n: re.search(line, text) for n, line in _INSTRUCTIONS.items()}
+        return ", ".join(
+            f"{name}: {match[1]}" for name, match in found.items() if match
+        )
+
 
 def failure(name: str, log: Path, status: int) -> UserError:
     """Returns the error of a failed program, with the last line of its log.
@@ -179,8 +196,8 @@ def in_turn(
 
     Yields:
         Program name, request and answer. The answer's `start_seconds` is the time from
-        the start of the process to its first answer, and `first_seconds` the `seconds`
-        of that answer.
+        the start of the process to its first answer, `first_seconds` the `seconds` of
+        that answer, and `instructions` the instruction set.
     """
 
     @contextmanager
@@ -195,7 +212,7 @@ def in_turn(
             }
             for request in begin[1:]:
                 process.ask(request)
-            yield process, times
+            yield process, times | {"instructions": process.instructions()}
 
     with ExitStack() as stack:
         alive = {}
@@ -220,5 +237,5 @@ def _environment(is_peer: bool, extra: Mapping[str, str]) -> dict[str, str]:
     if not is_peer:
         path = os.environ.get("PYTHONPATH", "")
         variables["PYTHONPATH"] = f"{TOOLS}{os.pathsep}{path}" if path else str(TOOLS)
-    variables |= {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONIOENCODING": "utf-8"}
+    variables |= {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONIOENCODING": "utf-8", **_LOGGED}
     return variables | dict(extra)

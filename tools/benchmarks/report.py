@@ -11,6 +11,7 @@ import csv
 import os
 import platform
 import shlex
+import signal
 import subprocess
 import sys
 from argparse import Namespace
@@ -22,6 +23,7 @@ from statistics import median
 from typing import Any
 
 from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 RESULTS = Path(__file__).with_name("results.csv")
 FIELDS = ("date", "commit", "machine", "command", "table", "row", "figure", "value")
@@ -30,6 +32,13 @@ QUIET = 0.5
 """Load average above which other programs disturb the benchmark."""
 
 SPEED, MEMORY, START = "target tokens/s", "peak memory (MiB)", "first step (s)"
+INSTRUCTIONS = "instruction set"
+
+LIMITS = (
+    *("ONEDNN_MAX_CPU_ISA", "TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS"),
+    *("CT2_FORCE_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS"),
+)
+"""Environment variables that limit the instruction set; recorded with the command."""
 
 Result = dict[str, Any]
 
@@ -44,9 +53,10 @@ def parser(description: str) -> cli.ArgumentParser:
 
 @contextmanager
 def reported(args: Namespace, versions: Iterable[str] = ()) -> Iterator[Result]:
-    """Yields an empty result and prints it at the end of the context or after Ctrl-C.
+    """Yields an empty result and prints it at the end of the context.
 
-    With `--record`, also appends the figures to `results.csv`.
+    It is also printed after Ctrl-C, SIGTERM (sent by `timeout`) or the failure of a
+    program. With `--record`, also appends the figures to `results.csv`.
 
     Args:
         args: Flags of the benchmark.
@@ -55,12 +65,16 @@ def reported(args: Namespace, versions: Iterable[str] = ()) -> Iterator[Result]:
     settings = {name: str(value) for name, value in vars(args).items()}
     result: Result = {"machine": machine(), "settings": settings}
     result |= {"versions": list(versions), "tables": {}}
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield result
-    except KeyboardInterrupt:
-        say("interrupted; the figures so far:")
-        _finish(result, args)
+    except (KeyboardInterrupt, UserError):
+        if any(result["tables"].values()):
+            say("interrupted; the figures so far:")
+            _finish(result, args)
         raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
     _finish(result, args)
 
 
@@ -101,18 +115,32 @@ def add_turn(
     ):
         if value:
             row.setdefault(figure, []).append(value)
-    row[MEMORY] = max(row.get(MEMORY, 0), answer["memory"] / 2**20)
-    row.setdefault(START, answer["start_seconds"])
+    add_process(row, answer)
     say(f"  round {len(row['ms'])}: {name}: {written(row['ms'][-1])} ms")
 
 
-def ratios(table: Result, pairs: Iterable[tuple[str, str]]) -> Result:
-    """Returns a table with the ratios of the median speeds of pairs of rows."""
-    speeds = {name: median(row[SPEED]) for name, row in table.items()}
+def add_process(row: Result, answer: Result) -> None:
+    """Adds the memory, start time and instruction set of a process to its row.
+
+    They become the last columns.
+    """
+    row[MEMORY] = max(row.pop(MEMORY, 0), answer["memory"] / 2**20)
+    row[START] = row.pop(START, answer["start_seconds"])
+    row[INSTRUCTIONS] = row.pop(INSTRUCTIONS, "") or answer["instructions"]
+
+
+def ratios(
+    table: Result, pairs: Iterable[tuple[str, str]], figures: Iterable[str] = (SPEED,)
+) -> Result:
+    """Returns a table with the ratios of the median figures of pairs of rows."""
     return {
-        f"{one} / {other}": {"times as fast": speeds[one] / speeds[other]}
+        f"{one} / {other}": {
+            figure: median(table[one][figure]) / median(table[other][figure])
+            for figure in figures
+            if figure in table[one] and figure in table[other]
+        }
         for one, other in pairs
-        if one in speeds and other in speeds
+        if one in table and other in table
     }
 
 
@@ -155,7 +183,9 @@ def written(value: Any) -> str:
 
 def records(result: Result) -> Iterator[list[str]]:
     """Yields the rows of `results.csv` for a result, in the order of `FIELDS`."""
-    command = shlex.join(["python", *sys.argv]).replace(f"{RESULTS.parents[2]}/", "")
+    variables = [f"{each}={os.environ[each]}" for each in LIMITS if each in os.environ]
+    command = shlex.join([*variables, "python", *sys.argv])
+    command = command.replace(f"{RESULTS.parents[2]}/", "")
     run = [str(date.today()), _commit(), _machine_line(result["machine"]), command]
     for title, rows in result["tables"].items():
         for name, row in rows.items():
