@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from t2t_repro.command_line import cli, model_flags
-from t2t_repro.system.errors import UserError
+from t2t_repro.system.errors import UserError, counted
 
 if TYPE_CHECKING:
     from t2t_repro.translation.parser import Parser
@@ -155,9 +155,10 @@ def _prefixes(args: Any, text: InputText) -> InputText | None:
             "one of them"
         )
     prefixes = InputText(args.prefix_file)
-    if None not in (prefixes.lines, text.lines) and prefixes.lines != text.lines:
+    lines = prefixes.lines
+    if lines is not None and text.lines is not None and lines != text.lines:
         raise UserError(
-            f"--prefix_file {args.prefix_file} has {prefixes.lines:,} lines, "
+            f"--prefix_file {args.prefix_file} has {counted(lines, 'line')}, "
             f"--input_file {args.input_file} has {text.lines:,}; give one prefix "
             "(possibly empty) per line"
         )

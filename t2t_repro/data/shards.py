@@ -49,9 +49,10 @@ def write_shards(
             memory.
 
     Raises:
-        UserError: If all pairs are skipped, or `directory` exists without shards.
+        UserError: If all pairs are skipped, or `directory` has other files than shards.
     """
-    if directory.exists() and not (directory / manifest.MANIFEST_FILE).exists():
+    replaceable = not directory.exists() or not any(directory.iterdir())
+    if not replaceable and not (directory / manifest.MANIFEST_FILE).exists():
         raise UserError(
             f"{directory} contains no shards and will not be replaced: choose another "
             "directory, or delete it"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.trees import TREES
 from t2t_repro.system.atomic_file import new_text_file, read_lines
-from t2t_repro.system.errors import UserError
+from t2t_repro.system.errors import UserError, counted
 
 
 class TestSet(NamedTuple):
@@ -57,7 +57,7 @@ def of_files(
     for name, lines in zip(names, texts, strict=True):
         _require_same_length(name, lines, names[0], texts[0])
     sources = texts.pop(0) if source_file else None
-    description = f"{', '.join(reference_files)}, {len(texts[0]):,} lines"
+    description = f"{', '.join(reference_files)}, {counted(len(texts[0]), 'line')}"
     return TestSet(sources, texts, target_lang, description)
 
 
@@ -97,6 +97,6 @@ def _require_same_length(
 ) -> None:
     if len(lines) != len(others):
         raise UserError(
-            f"{name} has {len(lines):,} lines, expected {len(others):,} ({other}); "
-            "both must contain the same sentences, one per line"
+            f"{name} has {counted(len(lines), 'line')}, expected {len(others):,} "
+            f"({other}); both must contain the same sentences, one per line"
         )

@@ -16,7 +16,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
-from t2t_repro.system.errors import UserError
+from t2t_repro.system.errors import UserError, counted
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # A complete or truncated multi-byte character at the end of a line.
@@ -115,7 +115,7 @@ def iterate_pairs(
             longer = number + 1 + sum(1 for _ in chain(sources, targets))
             counts = (number, longer) if source is None else (longer, number)
             raise UserError(
-                f"{source_path} has {counts[0]:,} lines but {target_path} has "
+                f"{source_path} has {counted(counts[0], 'line')} but {target_path} has "
                 f"{counts[1]:,}: line n of one must correspond to line n of the other."
             )
         yield source, target

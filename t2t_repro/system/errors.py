@@ -1,4 +1,4 @@
-"""Exception for mistakes of the user."""
+"""Exception for mistakes of the user, and numbers in its messages."""
 
 
 class UserError(Exception):
@@ -7,3 +7,8 @@ class UserError(Exception):
     The message is one line with the file, line or flag and a remedy. Commands print it
     without a traceback and exit with status 2.
     """
+
+
+def counted(number: int, noun: str) -> str:
+    """Formats a number with its noun: "1 line", "2,000 lines"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -173,14 +173,14 @@ def _record_exceptions(
 
 
 def _text_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Skips blank lines and lines of more than `_MAX_LINE_BYTES` characters."""
+    """Skips blank lines and lines of more than `_MAX_LINE_BYTES` bytes in UTF-8."""
     empty = True
     for line in lines:
-        if line.strip() and len(line) <= _MAX_LINE_BYTES:
+        if line.strip() and len(line.encode()) <= _MAX_LINE_BYTES:
             empty = False
             yield line
     if empty:
         raise UserError(
             "there is no text to build a vocabulary from: every line is empty or has "
-            f"more than {_MAX_LINE_BYTES:,} characters"
+            f"more than {_MAX_LINE_BYTES:,} bytes"
         )

@@ -117,8 +117,13 @@ def resolve_auto(
 
 
 def described(hparams: HParams, names: Iterable[str]) -> str:
-    """Returns names and values of hyper-parameters, without those that are "auto"."""
+    """Returns names and values of hyper-parameters.
+
+    Omits those that are "auto" and, unless the batches have buckets, `max_shapes`.
+    """
     values = {name: getattr(hparams, name) for name in names}
+    if hparams.batching != "buckets":
+        values.pop("max_shapes", None)
     return ", ".join(f"{n} {_format(v)}" for n, v in values.items() if v != AUTO)
 
 

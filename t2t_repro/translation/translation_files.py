@@ -18,7 +18,7 @@ from t2t_repro.system.atomic_file import (
     iterate_lines,
     new_text_file,
 )
-from t2t_repro.system.errors import UserError
+from t2t_repro.system.errors import UserError, counted
 from t2t_repro.system.resumable_file import ResumableFile, resumable_file
 from t2t_repro.translation.parser import Parser
 from t2t_repro.translation.terms import TermTranslator
@@ -214,9 +214,10 @@ def translate_windows(
     for part in windows(itertools.islice(lines, state.lines, None), window):
         starts = None if rest is None else list(itertools.islice(rest, len(part)))
         if starts is not None and len(starts) < len(part):
+            count = counted(state.lines + len(starts), "line")
             raise UserError(
-                f"--prefix_file has only {state.lines + len(starts):,} lines, "
-                "fewer than the input; give one prefix (possibly empty) per line"
+                f"--prefix_file has only {count}, fewer than the input; give one "
+                "prefix (possibly empty) per line"
             )
         translations = translator.translate_window(part, batch_size, progress, starts)
         if align is not None:

@@ -145,7 +145,7 @@ def test_rejects_files_with_different_numbers_of_lines(tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     a, b, empty = (str(tmp_path / name) for name in ("a", "b", "empty"))
     for hypotheses, reference, message in (
-        (a, b, f"{a} has 1 lines, expected 2 ({b}, 2 lines)"),
+        (a, b, f"{a} has 1 line, expected 2 ({b}, 2 lines)"),
         (empty, empty, "at least one line"),
         (a, str(tmp_path / "absent"), "absent"),
     ):

@@ -77,7 +77,7 @@ def test_a_resumed_run_keeps_its_precision_on_another_device(tmp_path):
     completed = run_command.run("train", *arguments, "--train_steps", "2")
     assert completed.status == 0, completed.err
     shapes = re.search(r"^max_shapes: (\d+)$", written, re.MULTILINE)[1]
-    assert f"max_shapes {shapes}: chosen for 1 steps, of about" in started
+    assert f"max_shapes {shapes}: chosen for 1 step, of about" in started
     assert completed.err.splitlines()[0] == (
         f"max_shapes {shapes}, max_tokens_per_device 64, rows_multiple 2, "
         "precision bfloat16, xla true: kept from the start of this training"

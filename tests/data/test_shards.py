@@ -134,6 +134,15 @@ def test_directory_of_other_files_is_not_replaced(tmp_path):
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
 
 
+def test_empty_directory_is_filled(tmp_path):
+    write_shards(PAIRS, CodePointTokenizer(), tmp_path / "train", "train", ORIGIN)
+    expected = load_shards(tmp_path / "train").lengths.tolist()
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    write_shards(PAIRS, CodePointTokenizer(), folder, "train", ORIGIN)
+    assert load_shards(folder).lengths.tolist() == expected
+
+
 def test_rejects_a_split_without_text(tmp_path):
     with pytest.raises(UserError, match=r"train\.en and train\.de: no pair has text"):
         write_shards([("", "a")], CodePointTokenizer(), tmp_path / "t", "t", ORIGIN)

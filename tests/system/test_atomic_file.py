@@ -134,7 +134,7 @@ def test_reports_both_counts_of_unequal_files(tmp_path):
     target = _file(tmp_path, b"eins\n", "a.de")
     with pytest.raises(UserError, match=r"a\.en has 3 lines but .*a\.de has 1:"):
         list(iterate_pairs(source, target))
-    with pytest.raises(UserError, match=r"a\.de has 1 lines but .*a\.en has 3:"):
+    with pytest.raises(UserError, match=r"a\.de has 1 line but .*a\.en has 3:"):
         list(iterate_pairs(target, source))
 
 

@@ -101,6 +101,14 @@ def test_rejects_text_of_blank_lines(tmp_path, name, lines):
         build_vocabulary(kind, lines, 300, tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["v.model", "v.subwords"])
+def test_length_of_a_line_is_in_bytes(tmp_path, name):
+    kind = "sentencepiece" if name == "v.model" else "wordpiece"
+    # The euro sign has three bytes: 16,386 bytes are more than 16,384.
+    with pytest.raises(UserError, match="more than 16,384 bytes"):
+        build_vocabulary(kind, ["\N{EURO SIGN}" * 5462], 300, tmp_path / name)
+
+
 def test_rejects_an_unknown_kind(tmp_path):
     with pytest.raises(UserError, match="unknown kind of vocabulary 'bpe'"):
         build_vocabulary("bpe", LINES, 300, tmp_path / "v.model")

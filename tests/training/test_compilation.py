@@ -113,8 +113,10 @@ def test_explicit_values_are_kept():
 
 
 def test_other_batching_has_no_number_of_shapes_to_choose():
-    chosen, _ = resolved("big", 300_000, {200: 0.98}, batching="sorted", xla=True)
-    assert chosen.max_shapes == 48
+    for batching in ("sorted", "packed"):
+        chosen, line = resolved("big", 9, {200: 0.98}, batching=batching, xla=True)
+        assert chosen.max_shapes == 48
+        assert line.startswith("max_tokens_per_device 4,096, rows_multiple 1: chosen")
 
 
 def test_compilation_is_announced_with_its_time():
