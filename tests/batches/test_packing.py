@@ -1,15 +1,20 @@
 """Packed rows: every pair once, no side too long, the same shape in every epoch."""
 
 import json
+from itertools import chain
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
 from t2t_repro.batches.batching import BatchingConfig, plan_epoch
 from t2t_repro.batches.packing import pack_rows
 from t2t_repro.data.encoded_pairs import EncodedPairs
+from t2t_repro.system.atomic_file import read_lines
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests import properties
 
 SIDES = ("inputs", "targets")
@@ -199,3 +204,24 @@ def test_gathered_rows_equal_those_of_tensor2tensor(shared_dir):
     for side in SIDES:
         for ids, packed in zip(batch[side].tolist(), golden["packed"], strict=True):
             assert ids == packed[side] + [0] * (width - len(packed[side]))
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("corpus", "ratio"),
+    [("multi30k/train", 0.96), ("wmt_newstest/en-de/newstest2017-ende", 0.94)],
+)
+def test_most_positions_of_real_text_are_tokens(shared_dir, tmp_path, corpus, ratio):
+    sides = [
+        read_lines(shared_dir / "corpora" / f"{corpus}.{lang}") for lang in ("en", "de")
+    ]
+    vocabulary = tmp_path / "vocab.model"
+    build_vocabulary("sentencepiece", [*chain(*sides)], 8000, vocabulary)
+    tokenizer = load_tokenizer(vocabulary)
+    tokens = [tokenizer.encode(tf.constant(side)).row_lengths() for side in sides]
+    config = BatchingConfig(25_000, "packed", packed_length=256)
+    plan = plan_epoch(np.stack(tokens, axis=1), config, 1, 0)
+    assert len(plan.order) == len(sides[0])
+    assert plan.token_ratio >= ratio
+    assert plan.distinct_shapes == 1
+    assert plan.shapes[0, 1:].tolist() == [256, 256]
