@@ -224,8 +224,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     for name in ("data_dir", "source_lang", "target_lang", "vocab_file"):
         add(f"--{name}", help="see t2t_repro.train")
     add("--count", action="store_true", help="print only the parameters of each row")
-    args: Namespace = parser.parse_args(argv)
-    return args
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -159,8 +159,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         default="1,7,32,128",
         help="batch sizes in sentences, separated by commas",
     )
-    args: Namespace = parser.parse_args(argv)
-    return args
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

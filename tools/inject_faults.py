@@ -292,8 +292,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     add("--replicas", type=cli.at_least(0), default=0, help=replicas)
     work_dir = "empty or new folder to keep data, logs and differing models in"
     add("--work_dir", help=work_dir)
-    args: Namespace = parser.parse_args(argv)
-    return args
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

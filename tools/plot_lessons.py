@@ -54,9 +54,7 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, draws the figures and prints their numbers."""
     args = _parser().parse_args(argv)
-    folder = Path(args.output_dir)
-    pairs = _checked(args)
-    style.require_matplotlib()
+    folder, pairs = style.checked_folder(args.output_dir), _checked(args)
     cli.start_tensorflow(args.verbose)
 
     result: dict[str, Any] = {}
@@ -78,9 +76,6 @@ def _checked(args: Any) -> list[tuple[str, str]]:
 
     Raises UserError if a flag is missing or wrong.
     """
-    folder = Path(args.output_dir)
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"--output_dir {folder} is a file; give a folder")
     if args.only != "heads":
         return []
     for name in ("model_dir", "source_file", "reference_file"):

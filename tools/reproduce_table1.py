@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import platform
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,38 +67,22 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError("--lengths requires at least two lengths")
     if any(width % 8 for width in args.widths):
         raise UserError("--widths must be multiples of 8, the number of heads")
-    folder = Path(args.output_dir)
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"--output_dir {folder} is a file; give a folder")
-    style.require_matplotlib()
+    folder = style.checked_folder(args.output_dir)
     cli.start_tensorflow(args.verbose)
     import tensorflow as tf
 
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
-    result = measure(args.lengths, args.widths, args.kernel, args.radius, args.repeats)
+    result = measure(args)
     result["machine"] = f"{platform.machine()}, TensorFlow {tf.__version__}, one core"
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, result)
     cli.print_result(as_markdown(result), result, args.json)
 
 
-def measure(
-    lengths: Sequence[int],
-    widths: Sequence[int],
-    kernel: int,
-    radius: int,
-    repeats: int,
-) -> dict[str, Any]:
-    """Measures all kinds of layers.
-
-    Args:
-        lengths: Values of n, in ascending order.
-        widths: Values of d, multiples of 8.
-        kernel: Kernel size of convolutions.
-        radius: Radius of restricted self-attention.
-        repeats: Number of timed runs per layer.
+def measure(args: Namespace) -> dict[str, Any]:
+    """Measures all kinds of layers with the sizes in the flags.
 
     Returns:
         Dictionary with ``layers`` (kind -> d -> lists of ``operations`` and ``seconds``
@@ -113,19 +98,19 @@ def measure(
     from table1.layers import KINDS, WITH_PROJECTIONS, Sizes, multiply_adds
     from table1.timing import seconds
 
-    kinds = [*KINDS, WITH_PROJECTIONS]
+    lengths, widths, kinds = args.lengths, args.widths, [*KINDS, WITH_PROJECTIONS]
     layers: dict[str, Any] = {kind: {} for kind in kinds}
     for d in widths:
-        sizes = Sizes(d, kernel, radius)
+        sizes = Sizes(d, args.kernel, args.radius)
         for kind in kinds:
-            times = [seconds(kind, n, sizes, repeats) for n in lengths]
+            times = [seconds(kind, n, sizes, args.repeats) for n in lengths]
             layers[kind][d] = {
                 "operations": [multiply_adds(kind, n, sizes) for n in lengths],
                 "seconds": times,
             }
             text = ", ".join(f"{1e3 * value:.2f}" for value in times)
             say(f"d = {d}, {kind}: {text} ms")
-    small = Sizes(**PATH_SIZES, kernel=kernel)
+    small = Sizes(**PATH_SIZES, kernel=args.kernel)
     paths = {
         kind: {n: path_length(kind, n, small) for n in PATH_LENGTHS} for kind in KINDS
     }
@@ -133,10 +118,10 @@ def measure(
         n: contiguous_path(n, small) for n in PATH_LENGTHS
     }
     return {
-        "lengths": list(lengths),
-        "widths": list(widths),
-        "kernel": kernel,
-        "neighbourhood": 2 * radius + 1,
+        "lengths": lengths,
+        "widths": widths,
+        "kernel": args.kernel,
+        "neighbourhood": 2 * args.radius + 1,
         "path_neighbourhood": small.window,
         "layers": layers,
         "sequential": {
@@ -155,15 +140,15 @@ def _crossovers(
     """Returns the n above which self-attention costs more than each other layer."""
     from table1.timing import crossover
 
-    crossovers: dict[int, dict[str, float | None]] = {}
-    for d in widths:
-        own = layers["self-attention"][d]
-        crossovers[d] = {
-            f"{cost}, {other}": crossover(lengths, own[cost], layers[other][d][cost])
+    own = layers["self-attention"]
+    return {
+        d: {
+            f"{cost}, {other}": crossover(lengths, own[d][cost], layers[other][d][cost])
             for cost in ("operations", "seconds")
             for other in ("recurrent", "convolutional", "restricted")
         }
-    return crossovers
+        for d in widths
+    }
 
 
 def _doubled(
@@ -231,13 +216,8 @@ def _write(folder: Path, result: dict[str, Any]) -> None:
     write_text_atomically(folder / "table1.md", as_markdown(result) + "\n")
     d = result["widths"][-1]
     with style.styled():
-        figure = draw(
-            result["lengths"],
-            d,
-            {kind: each[d]["operations"] for kind, each in result["layers"].items()},
-            {kind: each[d]["seconds"] for kind, each in result["layers"].items()},
-            result["paths"],
-        )
+        layers = {kind: each[d] for kind, each in result["layers"].items()}
+        figure = draw(result["lengths"], d, layers, result["paths"])
         style.save(figure, folder, "table1")
 
 

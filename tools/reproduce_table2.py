@@ -153,8 +153,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         "the hours",
     )
     parser.add_argument("--models", help="folder with the model directories of train")
-    args: Namespace = parser.parse_args(argv)
-    return args
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Tests of the load test against a server."""
 
 import json
+from argparse import Namespace
 
 import pytest
 from benchmarks.load_test import measure
@@ -39,5 +40,6 @@ def test_measures_a_server(trained, tmp_path):
 
 def test_rejects_an_absent_server():
     absent = Server("127.0.0.1", 1, "model", "rest", retries=0)
+    load = Namespace(clients=4, requests=10, batch_size=1)
     with pytest.raises(UserError, match="no response from"):
-        measure(absent, LINES, {}, clients=4, requests=10, batch_size=1)
+        measure(absent, LINES, {}, load)

@@ -11,8 +11,8 @@ TOOL = "tools/benchmarks/measure_gains.py"
 def test_table_has_a_row_per_name_and_a_column_per_workload():
     rows = ["top_k\tbatch\t1.2345\t2.0\t2.469", "kv_cache\tbase\t1.0\t3.0\t3.0"]
     assert measure_gains.table(rows, ["base", "batch"]).splitlines() == [
-        "| name | base | batch |",
-        "| --- | --- | --- |",
+        "| | base | batch |",
+        "|---|---|---|",
         "| `top_k` |  | 1.23 |",
         "| `kv_cache` | 1.00 |  |",
     ]

@@ -48,8 +48,9 @@ ROWS = {
     "big": Paper(4.33, 26.4, 213),
 }
 # Hyper-parameters that a row scales in proportion to base; others are copied.
-_SIZES = ("d_model", "d_ff", "num_heads", "num_layers", "train_steps")
-_WIDTHS = {"d_k": "key_size", "d_v": "value_size"}
+_SCALED = ("d_model", "d_ff", "num_heads", "num_layers", "train_steps", "d_k", "d_v")
+# d_k and d_v may be None; these properties are not.
+_SIZES = {"d_k": "key_size", "d_v": "value_size"}
 _IGNORED = {"average_last"}
 
 
@@ -64,11 +65,8 @@ def changes(row: str, base: HParams) -> dict[str, object]:
     for key, value in other.to_dict().items():
         if value == getattr(paper, key) or key in _IGNORED:
             continue
-        if key in _SIZES:
-            ratio = Fraction(value, getattr(paper, key))
-            changed[key] = _whole(row, key, ratio * getattr(base, key))
-        elif key in _WIDTHS:
-            size = _WIDTHS[key]
+        if key in _SCALED:
+            size = _SIZES.get(key, key)
             ratio = Fraction(value, getattr(paper, size))
             changed[key] = _whole(row, key, ratio * getattr(base, size))
         else:

@@ -25,7 +25,7 @@ def summary(row: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
         results: One result per seed, as stored in `trial.json`.
     """
     first = results[0]
-    return {
+    combined: dict[str, Any] = {
         "row": row,
         "parameters": first["parameters"],
         "seeds": [each["seed"] for each in results],
@@ -33,15 +33,11 @@ def summary(row: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "sentences": first["sentences"],
         "hparams": {name: first["hparams"][name] for name in _SHOWN},
         "paper": ROWS[row]._asdict(),
-        **{
-            name: mean(each[name] for each in results)
-            for name in ("bleu", "perplexity")
-        },
-        **{
-            f"{name}_of_each": [each[name] for each in results]
-            for name in ("bleu", "perplexity")
-        },
     }
+    for name in ("bleu", "perplexity"):
+        combined[f"{name}_of_each"] = [each[name] for each in results]
+        combined[name] = mean(combined[f"{name}_of_each"])
+    return combined
 
 
 def as_markdown(rows: Iterable[dict[str, Any]]) -> str:

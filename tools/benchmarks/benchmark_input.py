@@ -190,8 +190,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     sets = "hyper-parameter set with overrides, for vocabulary and batches"
     add("--hparams", default=HPARAMS, help=sets)
     add("--work_dir", help="directory for temporary files")
-    args: Namespace = parser.parse_args(argv)
-    return args
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

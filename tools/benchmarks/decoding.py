@@ -65,7 +65,7 @@ def works_of(settings: Namespace) -> dict[str, Ids]:
         BEGIN[1]: calls(1, 1),
         **(parallel if settings.batches > 1 else {}),
         f"batch of {settings.batch_size}": inputs[:2, None],
-        **{work: calls(n, max(n, 8)) for work, n in small_works(settings).items()},
+        **{work: calls(n, max(n, 4)) for work, n in small_works(settings).items()},
         SENTENCE: calls(1, settings.sentences),
     }
 

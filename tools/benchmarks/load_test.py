@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,38 +30,28 @@ from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 
 
-def measure(
-    server: Server,
-    lines: Sequence[str],
-    row: Result,
-    *,
-    clients: int,
-    requests: int,
-    batch_size: int,
-) -> None:
+def measure(server: Server, lines: Sequence[str], row: Result, args: Namespace) -> None:
     """Sends requests from concurrent clients and measures the latencies.
 
     Args:
         server: Server to test.
         lines: Sentences to draw from.
         row: Row of figures, updated after each answer.
-        clients: Number of concurrent clients.
-        requests: Total number of requests.
-        batch_size: Maximum number of sentences per request.
+        args: Flags: `clients`, `requests` and `batch_size`.
 
     Raises:
         UserError: The server is unavailable or rejects a request.
     """
     generator = random.Random(0)
     queue = [
-        generator.choices(lines, k=generator.randint(1, batch_size))
-        for _ in range(requests)
+        generator.choices(lines, k=generator.randint(1, args.batch_size))
+        for _ in range(args.requests)
     ]
     transport = connect(server)
     # Warm-up: the first run of a graph is slow.
-    _request(transport, lines[:batch_size])
+    _request(transport, lines[: args.batch_size])
     started, times, sentences = time.monotonic(), [], 0
-    with ThreadPoolExecutor(clients) as pool:
+    with ThreadPoolExecutor(args.clients) as pool:
         answers = pool.map(lambda texts: _request(transport, texts), queue)
         for texts, latency in zip(queue, answers, strict=True):
             times.append(latency * 1e3)
@@ -109,13 +100,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     lines = read_lines(args.source_file)
     if args.protocol == "grpc":
         cli.start_tensorflow(args.verbose)
-    load = {name: getattr(args, name) for name in ("clients", "requests", "batch_size")}
     with report.reported(args) as result:
         port = args.port or PORTS[args.protocol]
         server = Server(args.host, port, args.model, args.protocol)
         row: Result = {}
         result["tables"][f"{args.clients} clients"] = {str(server): row}
-        measure(server, lines, row, **load)
+        measure(server, lines, row, args)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from flags import one_of, several
 
 from benchmarks import benchmark_decode, decoding
 from benchmarks.in_turn import in_turn, own
-from benchmarks.report import Result
+from benchmarks.report import Result, markdown
 from benchmarks.work import work_of
 from t2t_repro import fast
 from t2t_repro.command_line import cli
@@ -68,12 +68,9 @@ def table(lines: Sequence[str], works: Sequence[str]) -> str:
     """Returns the gains as a Markdown table with one row per implementation."""
     gains: dict[str, dict[str, str]] = {}
     for name, work, gain, *_ in (line.split("\t") for line in lines):
-        gains.setdefault(name, {})[work] = f"{float(gain):.2f}"
-    head = ["name", *works]
-    rows = [[f"`{n}`", *(row.get(w, "") for w in works)] for n, row in gains.items()]
-    return "\n".join(
-        f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)
-    )
+        row = gains.setdefault(f"`{name}`", dict.fromkeys(works, ""))
+        row[work] = f"{float(gain):.2f}"
+    return "\n".join(markdown(gains))
 
 
 def _times(name: str, work: str, search: Namespace, rounds: int) -> list[float]:
@@ -150,8 +147,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     parser.add_argument(
         "--rounds", type=cli.at_least(1), default=5, help="turns per program"
     )
-    args: Namespace = parser.parse_args(argv)
-    return args
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

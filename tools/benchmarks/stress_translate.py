@@ -110,8 +110,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     text = "sentences per batch"
     add("--batch_size", type=cli.at_least(1), default=256, help=text)
     add("--work_dir", help="directory for temporary files")
-    args: Namespace = parser.parse_args(argv)
-    return args
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -57,11 +57,8 @@ class Work:
         """Number of target positions per step, padding included."""
         if not self.packed_length:
             return self.tokens
-        return (
-            self.batch_size
-            // (self.packed_length // self.length)
-            * (self.packed_length)
-        )
+        pairs_per_row = self.packed_length // self.length
+        return self.batch_size // pairs_per_row * self.packed_length
 
 
 def work_of(size: str, batch_size: int, length: int, vocab_size: int) -> Work:

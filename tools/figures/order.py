@@ -54,14 +54,11 @@ def draw() -> style.Drawn:
     effects = {kind: order_effect(settings) for kind, settings in KINDS.items()}
     figure, (axes,) = style.panels(1, width=5)
     floor = 1e-8
-    bars = axes.bar(
-        list(effects), [max(value, floor) for value in effects.values()], color="none"
-    )
-    for number, bar in enumerate(bars):
-        bar.set(facecolor=style.COLOURS[number], width=0.6)
-    axes.bar_label(
-        bars, [f"{value:.1e}" for value in effects.values()], color=style.INK
-    )
+    heights = [max(value, floor) for value in effects.values()]
+    colours = style.COLOURS[: len(effects)]
+    bars = axes.bar(list(effects), heights, color=colours, width=0.6)
+    labels = [f"{value:.1e}" for value in effects.values()]
+    axes.bar_label(bars, labels, color=style.INK)
     axes.set(
         title="Change of the encoder's outputs when words are shuffled",
         xlabel="position signal",

@@ -22,7 +22,6 @@ COLOURS = ("#0f82c8", "#d9730d", "#0c9a6c", "#c667a0", "#8f8420", "#9a6fd0")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 """Dashes of lines, which distinguish them without color vision."""
 
-SEQUENTIAL = "cividis"
 DIVERGING = "PuOr"
 
 Drawn = tuple["Figure", dict[str, Any]]
@@ -64,6 +63,18 @@ def require_matplotlib() -> None:
         raise UserError(
             "Matplotlib is not installed; run pip install 't2t_repro[figures]'"
         ) from None
+
+
+def checked_folder(output_dir: str) -> Path:
+    """Returns the folder for figures.
+
+    Raises UserError if it is a file or if Matplotlib is not installed.
+    """
+    folder = Path(output_dir)
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--output_dir {folder} is a file; give a folder")
+    require_matplotlib()
+    return folder
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,47 +36,33 @@ def checked(folder: Path) -> Iterator[Sheet]:
         if path.is_dir():
             yield from _checked_checkpoints(path)
         elif path.suffix == ".npz":
-            yield _checked_arrays(path)
+            yield _checked(path, _read_arrays(path))
         elif path.suffix == ".json":
-            yield _checked_values(path)
+            values = texts.columns(_read_json(path))
+            yield _checked(path, Sheet(path.name, values))
         elif path.suffix not in _READ_BY_OTHERS:
             raise UserError(f"{path}: unknown kind of file; remove it from the folder")
 
 
-def _checked_arrays(path: Path) -> Sheet:
-    sheet = _read_arrays(path)
+def _checked(path: Path, sheet: Sheet) -> Sheet:
+    """Checks a file by the first kind that its contents match."""
     for is_kind, check in (
         (model_cases.is_model_case, model_cases.check),
         (training_cases.is_training_case, training_cases.check),
         (tables.is_tables, tables.check),
         (search.is_search, search.check),
+        (texts.is_bleu, texts.check_bleu),
+        (texts.is_packing_and_trees, texts.check_packing_and_trees),
+        (texts.is_built_vocabulary, partial(texts.check_built_vocabulary, path.parent)),
+        (texts.is_subwords, partial(texts.check_subwords, path.parent)),
+        (parameters.is_parameter_counts, parameters.check),
     ):
         if is_kind(sheet.arrays):
             check(sheet)
             return sheet
     raise UserError(
-        f"{path}: the arrays match no known kind of reference data; remove the file"
+        f"{path}: the contents match no known kind of reference data; remove the file"
     )
-
-
-def _checked_values(path: Path) -> Sheet:
-    sheet = Sheet(path.name, texts.columns(_read_json(path)))
-    values = sheet.arrays
-    if texts.is_bleu(values):
-        texts.check_bleu(sheet)
-    elif texts.is_packing_and_trees(values):
-        texts.check_packing_and_trees(sheet)
-    elif texts.is_built_vocabulary(values):
-        texts.check_built_vocabulary(sheet, path.parent)
-    elif texts.is_subwords(values):
-        texts.check_subwords(sheet, path.parent)
-    elif parameters.is_parameter_counts(values):
-        parameters.check(sheet)
-    else:
-        raise UserError(
-            f"{path}: the values match no known kind of reference data; remove the file"
-        )
-    return sheet
 
 
 def _checked_checkpoints(folder: Path) -> Iterator[Sheet]:
@@ -120,12 +107,9 @@ def _read_arrays(path: Path) -> Sheet:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON object; returns {} for other values, which match no kind."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); copy it again") from None
-    if not isinstance(values, dict):
-        raise UserError(
-            f"{path}: the values match no known kind of reference data; remove the file"
-        )
-    return values
+    return values if isinstance(values, dict) else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,9 +140,6 @@ class Sheet:
             self._findings.get(name, Finding(self.file, name, used=False))
             for name in self.arrays
         ]
-
-
-Check = Callable[[Sheet], None]
 
 
 def _difference(

@@ -103,7 +103,7 @@ def is_subwords(values: Any) -> bool:
     return "vocab" in values and "cases/ids" in values
 
 
-def check_subwords(sheet: Sheet, folder: Path) -> None:
+def check_subwords(folder: Path, sheet: Sheet) -> None:
     """Encodes and decodes texts with tensor2tensor's vocabulary.
 
     The vocabulary is searched in the file's folder, in the parent of this folder, and
@@ -132,7 +132,7 @@ def is_built_vocabulary(values: Any) -> bool:
     return "target_size" in values
 
 
-def check_built_vocabulary(sheet: Sheet, folder: Path) -> None:
+def check_built_vocabulary(folder: Path, sheet: Sheet) -> None:
     """Builds the vocabulary, encodes texts with it and compares both."""
     size = sheet.take("target_size")
     theirs = folder / f"built.{size}.subwords"

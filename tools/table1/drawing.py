@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def draw(
     lengths: Sequence[int],
     d: int,
-    operations: Mapping[str, Sequence[float]],
-    times: Mapping[str, Sequence[float]],
+    layers: Mapping[str, Mapping[str, Sequence[float]]],
     paths: Mapping[str, Mapping[int, int]],
 ) -> Figure:
     """Draws operations, times and path lengths, with one line per kind of layer.
@@ -23,17 +22,16 @@ def draw(
     Args:
         lengths: Values of n for operations and times.
         d: Number of channels of the layers for operations and times.
-        operations: Kind -> multiplications for each n.
-        times: Kind -> seconds for each n.
+        layers: Kind -> "operations" (multiplications) and "seconds" for each n.
         paths: Kind -> n -> path length.
     """
     figure, (count, clock, path) = style.panels(3)
     marks = "os^Dv"
-    for number, (kind, values) in enumerate(operations.items()):
+    for number, (kind, values) in enumerate(layers.items()):
         look: dict[str, Any] = style.line(number)
         look |= {"marker": marks[number], "markersize": 3.5, "label": kind}
-        count.plot(lengths, values, **look)
-        clock.plot(lengths, [1e3 * value for value in times[kind]], **look)
+        count.plot(lengths, values["operations"], **look)
+        clock.plot(lengths, [1e3 * value for value in values["seconds"]], **look)
         if kind in paths:
             path.plot(list(paths[kind]), list(paths[kind].values()), **look)
     for axes in (count, clock, path):
