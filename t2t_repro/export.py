@@ -45,6 +45,13 @@ def _parser() -> cli.ArgumentParser:
     )
     model_flags.add_calibration_flag(parser)
     parser.add_argument(
+        "--int8_weights",
+        type=int,
+        choices=(7, 8),
+        help="bits of the weights with --precision int8: 7 for any x86-64 processor, 8 "
+        "for processors with VNNI (default: 8 if this processor sums them exactly)",
+    )
+    parser.add_argument(
         "--max_input_length",
         type=cli.at_least(1),
         help="subwords to which longer texts are cut, EOS included (default: 512)",
@@ -71,11 +78,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"--precision {args.precision} is not available with --format "
             f"{args.format}; use {', '.join(_PRECISIONS[args.format])}"
         )
-    needs_calibration = args.precision == "int8" and args.format == "saved_model"
-    if args.calibration_file is not None and not needs_calibration:
-        raise UserError(
-            "--calibration_file needs --precision int8 and --format saved_model"
-        )
+    is_quantized = args.precision == "int8" and args.format == "saved_model"
+    for flag in ("calibration_file", "int8_weights"):
+        if getattr(args, flag) is not None and not is_quantized:
+            raise UserError(f"--{flag} needs --precision int8 and --format saved_model")
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format])
     # The graph must not depend on the exporting machine; few servers have GPUs.
@@ -105,7 +111,11 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     # Rejects files of another model before the export starts.
     server_files.existing_files(export_dir, name)
     loaded = load_models(
-        directory, args.checkpoint, args.precision, args.calibration_file
+        directory,
+        args.checkpoint,
+        args.precision,
+        args.calibration_file,
+        args.int8_weights,
     )
     longest = args.max_input_length or MAX_INPUT_LENGTH
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)

@@ -57,7 +57,7 @@ def add_decoding_flags(
         "--precision",
         choices=("float32", "bfloat16", "int8"),
         default="float32",
-        help="precision of matmuls; bfloat16 is fast with AMX, int8 with VNNI",
+        help="precision of matmuls; bfloat16 is fast with AMX, int8 on any x86-64 CPU",
     )
     add_calibration_flag(parser)
 
@@ -75,7 +75,7 @@ def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
 def precision_of(args: Any) -> Precision:
     """Returns the precision that the flags of `add_decoding_flags` select.
 
-    On a processor without int8 kernels the function prints the reason and falls back to
+    On a machine without int8 matmuls the function prints the reason and falls back to
     float32.
 
     Raises:

@@ -181,7 +181,11 @@ def _identity(
     search["never"] = list(search["never"])  # JSON turns tuples into lists.
     precision, calibration_file = prepared.precision
     if precision == "int8":
-        identity |= {"--precision": "int8", "--calibration_file": calibration_file}
+        from t2t_repro.fast.int8_matmul import exact_weight_bits
+
+        if (bits := exact_weight_bits()) != 8:
+            precision = f"int8 with {bits}-bit weights"
+        identity |= {"--precision": precision, "--calibration_file": calibration_file}
     # The flag --nbest overrides the search's nbest because it also sets the format.
     return {f"--{name}": value for name, value in search.items()} | identity
 

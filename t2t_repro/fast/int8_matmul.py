@@ -1,13 +1,18 @@
-"""int8 matmuls of oneDNN, on CPUs with VNNI.
+"""int8 matmuls of oneDNN, on x86-64 CPUs.
 
 `_QuantizedMatMul` is an internal operation, which TensorFlow's optimizer uses for fused
 int8 matmuls. The public operations support only one scale per matrix, and convert the
 matrix to oneDNN's layout at every call, which takes longer than a matmul of a few rows.
 They cache the converted matrix only if it is a constant, and TensorFlow makes many
 copies of constants.
+
+The sums are 32-bit integers. Processors without VNNI first add two products in 16 bits
+(`vpmaddubsw`), which saturates with 8-bit weights: 2 * 255 * 127 = 64,770. The sum of
+two products with 7-bit weights is at most 2 * 255 * 64 = 32,640 < 2^15.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +20,8 @@ import tensorflow as tf
 
 INT8_MAX = 127  # The range is symmetric: -128 is not used.
 UINT8_MAX = 255
+LARGEST_CODES = {8: INT8_MAX, 7: 64}
+"""Largest code of a weight, by the number of bits of the weights."""
 
 _Attribute: TypeAlias = tf.compat.v1.AttrValue
 
@@ -29,14 +36,15 @@ def int8_matmul(
 ) -> tf.Tensor:
     """Multiplies quantized rows by a quantized matrix; works only in a graph.
 
-    The sums are exact if `unsupported_reason` returns None.
+    The sums are exact if the codes have at most `exact_weight_bits` bits.
 
     Args:
         rows: quint8 (rows, channels).
         codes: qint8 (units, channels), with the same values at every call of the graph.
         bias: float32 (units,), added to the product.
         row_max: Value that UINT8_MAX represents in the rows.
-        weight_max: float32 (units,), value that INT8_MAX represents in each column.
+        weight_max: float32 (units,), value that INT8_MAX represents in each column,
+            whichever number of bits the codes have.
         output_max: If given, ReLU is applied and the result is quantized: UINT8_MAX
             represents this value, and larger values are clipped. None: no ReLU.
 
@@ -72,29 +80,44 @@ def int8_matmul(
     return tf.ensure_shape(operation.outputs[0], [None, bias.shape[0]])
 
 
-def unsupported_reason() -> str | None:
-    """Returns the reason why this machine cannot compute int8 matmuls, or None.
+def unsupported_reason(computes: bool = True) -> str | None:
+    """Returns the reason why this machine cannot use int8 matmuls, or None.
 
-    It tests the largest possible sums: instructions older than VNNI add pairs of
-    products in 16 bits, which saturates.
+    Args:
+        computes: Whether this machine also computes the matmuls, instead of only
+            exporting their graph.
     """
-    if tf.config.list_physical_devices("GPU"):
+    if computes and tf.config.list_physical_devices("GPU"):
         return "TensorFlow has no int8 matmuls for GPUs"
-    try:
-        exact = bool(tf.function(is_exact, autograph=False)())
-    except (tf.errors.OpError, ValueError):
-        return "this TensorFlow has no int8 matmuls; oneDNN on x86-64 has them"
-    return None if exact else "this processor has no instructions for int8 (VNNI)"
+    with suppress(tf.errors.OpError, ValueError):
+        graph = tf.function(is_exact, autograph=False).get_concrete_function(7)
+        if not computes or graph():
+            return None
+    return "this TensorFlow has no int8 matmuls; oneDNN on x86-64 has them"
 
 
-def is_exact() -> tf.Tensor:
+def exact_weight_bits() -> int:
+    """Returns the largest number of bits of weights that this machine sums exactly.
+
+    It tests the largest possible sums with 8 and 7 bits.
+
+    Raises:
+        ValueError: Neither is exact; see `unsupported_reason`.
+    """
+    for bits in LARGEST_CODES:
+        if tf.function(is_exact, autograph=False)(bits):
+            return bits
+    raise ValueError("this machine has no exact int8 matmuls")
+
+
+def is_exact(weight_bits: int) -> tf.Tensor:
     """Computes in a graph whether the largest possible sums are exact: bool ()."""
-    channels, units = 64, 16
-    codes = tf.bitcast(tf.fill([units, channels], np.int8(INT8_MAX)), tf.qint8)
+    channels, units, code = 64, 16, LARGEST_CODES[weight_bits]
+    codes = tf.bitcast(tf.fill([units, channels], np.int8(code)), tf.qint8)
     rows = tf.bitcast(tf.fill([2, channels], np.uint8(UINT8_MAX)), tf.quint8)
     bias, weight_max = tf.zeros([units]), tf.fill([units], float(INT8_MAX))
     sums = int8_matmul(rows, codes, bias, UINT8_MAX, weight_max)
-    return tf.reduce_all(tf.equal(sums, float(channels * UINT8_MAX * INT8_MAX)))
+    return tf.reduce_all(tf.equal(sums, float(channels * UINT8_MAX * code)))
 
 
 def _types(dtypes: Iterable[tf.DType]) -> _Attribute:

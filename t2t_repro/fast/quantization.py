@@ -1,7 +1,8 @@
 """int8 quantization of a model's matmuls, on a CPU (see `int8_matmul`).
 
 ``x W`` is computed as ``(a Q - zero * sum(Q)) * step * scale``: a are the rows in
-uint8, ``x = (a - zero) * step``, and Q is the matrix in int8 with one scale per column.
+uint8, ``x = (a - zero) * step``, and Q is the matrix with one scale per column, in int8
+or, on processors without VNNI, in 7 bits.
 The zero point and ``step`` follow from the activation range of x, which is measured
 once on real text (`RangeObserver`), so the result of a row depends only on the row. The
 sums are integers and exact.
@@ -21,7 +22,13 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
-from t2t_repro.fast.int8_matmul import INT8_MAX, UINT8_MAX, int8_matmul
+from t2t_repro.fast.int8_matmul import (
+    INT8_MAX,
+    LARGEST_CODES,
+    UINT8_MAX,
+    exact_weight_bits,
+    int8_matmul,
+)
 from t2t_repro.fast.normalization import normalize_in_float64
 from t2t_repro.fast.small_batch_matmul import SharedMatmul
 from t2t_repro.layers.add_and_norm import LayerNormalization
@@ -115,9 +122,11 @@ class QuantizedMatmul:
         matrix: float32 (channels, units).
         bias: float32 (units,), added to the product.
         bounds: Activation range of the rows; None if only `lookup` is used.
+        weight_bits: Number of bits of the quantized matrix, a key of `LARGEST_CODES`.
 
     Attributes:
         codes: qint8 (units, channels), the transposed quantized matrix.
+        weight_bits: Number of bits of `codes`.
         high: Upper end of the activation range.
     """
 
@@ -126,8 +135,10 @@ class QuantizedMatmul:
         matrix: Array,
         bias: Array | float = 0.0,
         bounds: ActivationRange | None = None,
+        weight_bits: int = 8,
     ) -> None:
-        largest = np.abs(matrix).max(axis=0)
+        self.weight_bits = weight_bits
+        largest = np.abs(matrix).max(axis=0) * (INT8_MAX / LARGEST_CODES[weight_bits])
         self._max = np.where(largest == 0, 1, largest).astype(np.float32)
         self._scale = self._max / INT8_MAX
         codes = np.rint(matrix / self._scale).astype(np.int8)
@@ -171,7 +182,7 @@ class QuantizedMatmul:
         return int8_matmul(x, self.codes.value(), bias, row_max, weight_max, high)
 
     def _bias_and_max(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the bias and the largest weight of each column: float32 (units,)."""
+        """Returns the bias and the value of INT8_MAX: float32 (units,) each."""
         return tf.constant(self._bias), tf.constant(self._max)
 
     def lookup(self, table: object, ids: tf.Tensor) -> tf.Tensor:
@@ -201,7 +212,11 @@ class QuantizedFeedForward:
         return unflatten_tokens(x, self.output(codes))
 
 
-def quantize_model(model: Transformer, bounds: Mapping[str, ActivationRange]) -> None:
+def quantize_model(
+    model: Transformer,
+    bounds: Mapping[str, ActivationRange],
+    weight_bits: int | None = None,
+) -> None:
     """Makes the layers of a built model compute their matmuls in int8.
 
     Embedding lookups also read int8 tables. Graphs that were traced before do not
@@ -210,10 +225,13 @@ def quantize_model(model: Transformer, bounds: Mapping[str, ActivationRange]) ->
     Args:
         model: The model; its current weights are quantized.
         bounds: Activation range of each group of `matmul_groups`, by name.
+        weight_bits: Number of bits of the matrices, 8 or 7; None for the largest number
+            that this machine sums exactly.
     """
+    weight_bits = weight_bits or exact_weight_bits()
     matmuls: dict[keras.layers.Layer, QuantizedMatmul] = {}
     for name, group in matmul_groups(model).items():
-        matmul = QuantizedMatmul(*_weights(group), bounds[name])
+        matmul = QuantizedMatmul(*_weights(group), bounds[name], weight_bits)
         _share_matmul(group, matmul)
         matmuls |= dict.fromkeys(group, matmul)
     for layer in model._flatten_layers():
@@ -221,7 +239,8 @@ def quantize_model(model: Transformer, bounds: Mapping[str, ActivationRange]) ->
             layer.normalize = normalize_in_float64
         elif isinstance(layer, TokenEmbedding):
             if layer not in matmuls:
-                matmuls[layer] = QuantizedMatmul(np.asarray(layer.table, np.float32).T)
+                table = np.asarray(layer.table, np.float32)
+                matmuls[layer] = QuantizedMatmul(table.T, weight_bits=weight_bits)
                 layer.matmul = SharedMatmul(matmuls[layer])
             layer.lookup = matmuls[layer].lookup
         elif isinstance(layer, FeedForward) and layer.activation == "relu":
@@ -230,9 +249,10 @@ def quantize_model(model: Transformer, bounds: Mapping[str, ActivationRange]) ->
             )
 
 
-def is_quantized(model: Transformer) -> bool:
-    """Returns whether a model's matmuls are computed in int8."""
-    return _quantized_matmul(model.softmax_table) is not None
+def weight_bits_of(model: Transformer) -> int | None:
+    """Returns the number of bits of a quantized model's weights; None in float32."""
+    matmul = _quantized_matmul(model.softmax_table)
+    return matmul.weight_bits if matmul else None
 
 
 def graph_variables(model: Transformer) -> tuple[list[tf.Variable], list[tf.Variable]]:

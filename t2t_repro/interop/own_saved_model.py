@@ -21,7 +21,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 _CARD = Path("assets.extra") / "README.md"
-_HEAD = re.compile(r"that translates (\S+) into (\S+): [\d,]+ parameters, (\w+)\.")
+_HEAD = re.compile(r"that translates (\S+) into (\S+): [\d,]+ parameters, ([\w -]+)\.")
 _VOCABULARY = re.compile(r"Vocabulary `([^`]+)` \(SHA-256 ([0-9a-f]{64})\)")
 _HPARAMS = re.compile(r"^## Hyper-parameters\n+```yaml\n(.*?)^```", re.S | re.M)
 

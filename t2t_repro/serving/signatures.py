@@ -31,7 +31,10 @@ MOST_TERMS = 64
 # Maximum number of positions per micro-batch of scoring; each has V logits.
 _SCORE_POSITIONS = 2048
 
-_INEXACT = "this processor has no int8 kernels (VNNI); export the model in float32"
+_INEXACT = (
+    "this processor does not sum {}-bit weights exactly; export the model with "
+    "--int8_weights 7, or in float32"
+)
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TERMS = tf.TensorSpec([None, None], tf.string, name="terms")
@@ -68,13 +71,13 @@ class ServingModule(tf.Module):
         super().__init__()
         best = Translator(models, tokenizer, search, max_input_length)
         signatures = SignatureFunctions(models, best)
-        quantized = any(map(quantization.is_quantized, models))
+        weight_bits = quantization.weight_bits_of(models[0])
 
         def graph(
             function: Callable[..., dict[str, tf.Tensor]], *inputs: tf.TensorSpec
         ) -> tf.types.experimental.GenericFunction:
-            if quantized:
-                function = _with_processor_check(function)
+            if weight_bits:
+                function = with_processor_check(function, weight_bits)
             return tf.function(function, input_signature=inputs, autograph=False)
 
         self.tokenizer = tokenizer
@@ -191,13 +194,20 @@ class SignatureFunctions:
         return [tf.reduce_sum(mean, axis=1)]
 
 
-def _with_processor_check(
-    function: Callable[..., dict[str, tf.Tensor]],
+def with_processor_check(
+    function: Callable[..., dict[str, tf.Tensor]], weight_bits: int
 ) -> Callable[..., dict[str, tf.Tensor]]:
-    """Makes a graph fail on processors on which int8 matmuls are not exact."""
+    """Makes a function fail on processors that do not sum int8 matmuls exactly.
+
+    Args:
+        function: Function of a signature, used in a graph.
+        weight_bits: Number of bits of its int8 matrices.
+    """
 
     def checked(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        check = tf.debugging.assert_equal(int8_matmul.is_exact(), True, _INEXACT)
+        is_exact = int8_matmul.is_exact(weight_bits)
+        message = _INEXACT.format(weight_bits)
+        check = tf.debugging.assert_equal(is_exact, True, message)
         with tf.control_dependencies([check]):
             return function(*map(tf.identity, inputs))
 

@@ -28,6 +28,11 @@ BOUNDS_FILE = "int8_bounds.json"
 MOST_LINES = 256
 """Maximum number of lines for calibration, taken at equal intervals from the text."""
 
+_CHOICES = {
+    8: "int8: 8-bit weights, because this processor sums them exactly",
+    7: "int8: 7-bit weights, because the sums of 8-bit weights saturate on this "
+    "processor (no VNNI)",
+}
 _DAMAGED = "{} is damaged; remove it to calibrate again"
 
 SHARE = 1.0
@@ -60,6 +65,7 @@ def quantize_model(
     directory: ModelDir,
     search: DecodingConfig,
     calibration_file: str | None = None,
+    weight_bits: int | None = None,
 ) -> None:
     """Quantizes a model to int8 with the activation ranges in its directory.
 
@@ -71,9 +77,11 @@ def quantize_model(
         directory: Model directory.
         search: Settings of the search for calibration.
         calibration_file: Text for calibration; None for the validation split.
+        weight_bits: Number of bits of the weights, 8 or 7. None for the largest number
+            that this machine sums exactly, which the function prints.
 
     Raises:
-        UserError: The processor does not support int8, the optimized implementations
+        UserError: The machine does not support int8, the optimized implementations
             are disabled, calibration text is missing, or the file of ranges is damaged.
     """
     if not fast.is_installed():
@@ -81,7 +89,7 @@ def quantize_model(
             "--precision int8 needs the optimized implementations; omit --no-fast "
             f"and {fast.FAST}=0, or use float32"
         )
-    reason = int8_matmul.unsupported_reason()
+    reason = int8_matmul.unsupported_reason(computes=weight_bits is None)
     if reason:
         raise UserError(f"{reason}; use float32")
     tokenizer = directory.tokenizer()
@@ -116,7 +124,10 @@ def quantize_model(
             raise ValueError
     except (ValueError, TypeError, KeyError):
         raise UserError(_DAMAGED.format(path)) from None
-    quantization.quantize_model(model, ranges)
+    if weight_bits is None:
+        weight_bits = int8_matmul.exact_weight_bits()
+        print(_CHOICES[weight_bits], file=sys.stderr, flush=True)
+    quantization.quantize_model(model, ranges, weight_bits)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -79,6 +79,7 @@ def load_models(
     checkpoints: str | Sequence[str] = "best",
     precision: str = "float32",
     calibration_file: str | None = None,
+    weight_bits: int | None = None,
 ) -> Loaded:
     """Loads a model, or the models of an ensemble.
 
@@ -90,6 +91,8 @@ def load_models(
         precision: One of `PRECISIONS`, or "int8" (see `calibration`).
         calibration_file: Text for the calibration of int8; None for the validation
             split.
+        weight_bits: Number of bits of int8 weights, 8 or 7; None for the largest number
+            that this machine sums exactly.
 
     Raises:
         UserError: A model or checkpoint is missing or damaged, the vocabularies or the
@@ -124,7 +127,7 @@ def load_models(
     if precision == "int8":
         search = search_of(hparams, tokenizer)
         for model, (member_dir, _) in zip(models, members, strict=True):
-            quantize_model(model, member_dir, search, calibration_file)
+            quantize_model(model, member_dir, search, calibration_file, weight_bits)
     model_dirs = [member_dir for member_dir, _ in members]
     folders = [str(checkpoint.path) for _, checkpoint in members]
     return Loaded(models, tokenizer, hparams, model_dirs, folders)

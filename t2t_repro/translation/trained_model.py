@@ -78,7 +78,7 @@ def load(
         checkpoint: "best" ("averaged" if it exists, else "latest"), "latest",
             "averaged", or the folder of a checkpoint. A comma-separated list is an
             ensemble.
-        precision: "float32", "bfloat16", or "int8" on a CPU with VNNI. The first use of
+        precision: "float32", "bfloat16", or "int8" on an x86-64 CPU. The first use of
             "int8" calibrates the model on the validation split.
 
     Raises:

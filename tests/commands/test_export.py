@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from t2t_repro.fast import int8_matmul
 from tests import run_command, tiny
 from tests.sixteen_bits import needs
 
@@ -161,6 +162,23 @@ def test_bfloat16_halves_the_weights_and_keeps_the_scores(trained, exported, tmp
     np.testing.assert_allclose(log_probs[1], log_probs[0], rtol=0.02)
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
     assert "parameters, bfloat16" in card
+
+
+def test_any_machine_exports_7_bit_weights(trained_copy, tmp_path, monkeypatch):
+    # A GPU cannot compute int8 matmuls.
+    monkeypatch.setattr(int8_matmul, "exact_weight_bits", pytest.fail)
+    real = tf.config.list_physical_devices
+    monkeypatch.setattr(
+        tf.config, "list_physical_devices", lambda kind=None: [*real(kind), "GPU:0"]
+    )
+    flags = ("--precision", "int8", "--int8_weights", "7")
+    completed = export(trained_copy, tmp_path / "e", *flags)
+    assert completed.status == 0, completed.err
+    card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
+    assert "parameters, int8 with 7-bit weights." in card
+    weights = tf.train.load_checkpoint(str(tmp_path / "e/1/variables/variables"))
+    matrix = weights.get_tensor("matrices/0/.ATTRIBUTES/VARIABLE_VALUE")
+    assert np.abs(matrix.view(np.int8)).max(axis=1).tolist() == [64] * len(matrix)
 
 
 def test_ctranslate2_reads_its_format(trained, tmp_path):

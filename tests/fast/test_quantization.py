@@ -1,8 +1,10 @@
 """int8 matmuls equal float32 matmuls within the rounding error."""
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +33,12 @@ pytestmark = pytest.mark.skipif(
     reason=f"{int8_matmul.unsupported_reason()}",
 )
 VOCAB_SIZE = 30
+LARGEST = {7: 64, 8: 127}
+SATURATES = not int8_matmul.unsupported_reason() and int8_matmul.exact_weight_bits() < 8
+EIGHT_BITS = pytest.param(
+    8, marks=pytest.mark.skipif(SATURATES, reason="sums of 8-bit weights saturate")
+)
+with_both_bits = pytest.mark.parametrize("bits", [7, EIGHT_BITS])
 
 
 def normal(*shape, seed=0):
@@ -41,28 +49,31 @@ def in_graph(function):
     return tf.function(function, autograph=False, reduce_retracing=True)
 
 
+@with_both_bits
 @pytest.mark.parametrize("rows", [1, 7, 200])
 @pytest.mark.parametrize("shape", [(64, 96), (512, 2048), (5, 3)])
-def test_integers_are_multiplied_exactly(rows, shape):
+def test_integers_are_multiplied_exactly(rows, shape, bits):
     generator = np.random.default_rng(1)
     x = generator.integers(-100, 156, (rows, shape[0])).astype(np.float32)
-    matrix = generator.integers(-127, 128, shape).astype(np.float32)
-    matrix[0] = 127
+    most = LARGEST[bits]
+    matrix = generator.integers(-most, most + 1, shape).astype(np.float32)
+    matrix[0] = most
     bias = generator.integers(-99, 100, shape[1]).astype(np.float32)
-    product = QuantizedMatmul(matrix, bias, ActivationRange(-100, 155))
+    product = QuantizedMatmul(matrix, bias, ActivationRange(-100, 155), bits)
     expected = x.astype(np.int64) @ matrix.astype(np.int64) + bias.astype(np.int64)
     np.testing.assert_array_equal(in_graph(product)(x), expected)
 
 
+@with_both_bits
 @pytest.mark.parametrize(
     "bounds", [ActivationRange(-5, 5), ActivationRange(0, 5), ActivationRange(-1, 5)]
 )
-def test_error_is_within_the_rounding_of_both_factors(bounds):
+def test_error_is_within_the_rounding_of_both_factors(bounds, bits):
     x, matrix = normal(9, 512), normal(512, 64, seed=1) * normal(64, seed=2)
     x = np.clip(x, *bounds)
-    result = in_graph(QuantizedMatmul(matrix, 0.0, bounds))(x)
+    result = in_graph(QuantizedMatmul(matrix, 0.0, bounds, bits))(x)
     step = (bounds.high - bounds.low) / 255
-    scale = np.abs(matrix).max(axis=0) / 127
+    scale = np.abs(matrix).max(axis=0) / LARGEST[bits]
     # Rounding changes each input, each weight and the zero point by at most half a
     # quantization step.
     most = step * np.abs(matrix).sum(axis=0) + (np.abs(x) + step).sum(1)[:, None] * (
@@ -89,10 +100,12 @@ def test_zero_rows_give_zero_up_to_float32_rounding():
     assert np.all(np.abs(result) <= most)
 
 
-def test_relu_outputs_are_the_rows_of_the_next_matmul():
+@with_both_bits
+def test_relu_outputs_are_the_rows_of_the_next_matmul(bits):
+    most = LARGEST[bits]
     generator = np.random.default_rng(3)
     x, matrix = generator.integers(0, 31, (7, 20)), generator.integers(-9, 10, (20, 33))
-    matrix[0], x[:, 0] = 127, 0  # Gives each column scale 1.
+    matrix[0], x[:, 0] = most, 0  # Gives each column scale 1.
     bias = generator.integers(-9, 10, 33)
     positive = np.maximum(x @ matrix + bias, 0)
     assert (positive == 0).any() and positive.max() > 255
@@ -101,20 +114,21 @@ def test_relu_outputs_are_the_rows_of_the_next_matmul():
     bounds = ActivationRange(0, 510)
     codes = np.clip(np.rint(positive / 2), 0, 255)
     first = QuantizedMatmul(
-        matrix.astype("f"), bias.astype("f"), ActivationRange(0, 255)
+        matrix.astype("f"), bias.astype("f"), ActivationRange(0, 255), bits
     )
     rectified = in_graph(lambda x: tf.bitcast(first(x, bounds.high), tf.uint8))
     np.testing.assert_array_equal(rectified(x.astype("f")), codes)
-    second = QuantizedMatmul(np.eye(33, dtype="f") * 127, 0.0, bounds)
+    second = QuantizedMatmul(np.eye(33, dtype="f") * most, 0.0, bounds, bits)
     both = in_graph(QuantizedFeedForward(first, second))(x.astype("f"))
-    np.testing.assert_array_equal(both, codes * 2 * 127)
+    np.testing.assert_array_equal(both, codes * 2 * most)
 
 
-def test_lookup_equals_the_table_within_half_a_step():
+@pytest.mark.parametrize("bits", [7, 8])
+def test_lookup_equals_the_table_within_half_a_step(bits):
     table, ids = normal(30, 16), np.array([[3, 29, 0], [3, 1, 2]])
-    quantized = QuantizedMatmul(table.T)
+    quantized = QuantizedMatmul(table.T, weight_bits=bits)
     result = in_graph(lambda ids: quantized.lookup(table, ids))(ids)
-    most = np.abs(table[ids]).max(axis=-1, keepdims=True) / 127 / 2
+    most = np.abs(table[ids]).max(axis=-1, keepdims=True) / LARGEST[bits] / 2
     assert np.all(np.abs(result - table[ids]) <= most * 1.001)
 
 
@@ -223,8 +237,8 @@ def test_quantizing_a_model_does_not_change_other_models(model):
     expected = [*search_results(model, INPUTS), model_scores(model)]
     other = small.random_model(VOCAB_SIZE, norm="pre")
     quantization.quantize_model(other, calibrated_bounds(other))
-    assert quantization.is_quantized(other)
-    assert not quantization.is_quantized(model)
+    assert quantization.weight_bits_of(other) == int8_matmul.exact_weight_bits()
+    assert quantization.weight_bits_of(model) is None
     # Each call traces the model again.
     for result, before in zip(
         [*search_results(model, INPUTS), model_scores(model)], expected, strict=True
@@ -256,25 +270,57 @@ def test_quantized_graphs_read_no_float32_matrices(model):
     assert len(matrices) == 2 * 4 + 2 * 7 + 1
 
 
+@pytest.mark.skipif("ONEDNN_MAX_CPU_ISA" in os.environ, reason="VNNI is disabled")
+def test_weights_have_8_bits_on_processors_with_vnni():
+    has_vnni = "_vnni" in Path("/proc/cpuinfo").read_text(encoding="ascii")
+    assert int8_matmul.exact_weight_bits() == (8 if has_vnni else 7)
+
+
+ON_AVX2 = """
+import json
+import numpy as np
+import tensorflow as tf
+from t2t_repro.fast import int8_matmul
+from t2t_repro.fast.quantization import ActivationRange, QuantizedMatmul
+from t2t_repro.serving.signatures import with_processor_check
+
+def extreme_sum(bits, code):
+    product = QuantizedMatmul(
+        np.full((64, 16), code, "f"), 0.0, ActivationRange(0, 255), bits
+    )
+    sums = tf.function(product, autograph=False)(tf.fill([2, 64], 255.0))
+    return np.unique(sums).tolist()
+
+def answer(bits):
+    function = with_processor_check(lambda text: {"text": text}, bits)
+    try:
+        return tf.function(function, autograph=False)("a")["text"].numpy().decode()
+    except tf.errors.InvalidArgumentError as error:
+        return error.message
+
+print(json.dumps({
+    "reason": int8_matmul.unsupported_reason(),
+    "bits": int8_matmul.exact_weight_bits(),
+    "sums": [extreme_sum(7, 64), extreme_sum(7, -64), extreme_sum(8, 127)],
+    "answers": [answer(7), answer(8)],
+}))
+"""
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize(
-    ("environment", "reason"),
-    [
-        ({"ONEDNN_MAX_CPU_ISA": "AVX2"}, "VNNI"),
-        ({}, "None"),
-    ],
-)
-def test_reports_processors_whose_sums_saturate(environment, reason):
+def test_uses_7_bits_on_processors_whose_sums_of_8_bits_saturate():
     process = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from t2t_repro.fast import int8_matmul\n"
-            "print(int8_matmul.unsupported_reason())",
-        ],
-        env={**os.environ, **environment},
+        [sys.executable, "-c", ON_AVX2],
+        env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert reason in process.stdout
+    found = json.loads(process.stdout)
+    assert (found["reason"], found["bits"]) == (None, 7)
+    # 64 channels with the largest activation, 255. With 8 bits, each of the 32 pairs
+    # saturates at 32,767.
+    total = 64 * 255 * 64
+    assert found["sums"] == [[total], [-total], [32 * 32_767]]
+    assert found["answers"][0] == "a"
+    assert "does not sum 8-bit weights exactly; export" in found["answers"][1]

@@ -163,9 +163,11 @@ def test_quantized_exports_are_smaller_with_similar_scores(
     in_8_bits = quantization == "int8" or (
         quantization == "int16" and quantization not in supported
     )
-    if in_8_bits and int8_matmul.unsupported_reason():
-        # Without VNNI, the 16-bit sums saturate in CTranslate2 as in TensorFlow.
-        pytest.skip(f"{int8_matmul.unsupported_reason()}")
+    # Without VNNI, the 16-bit sums saturate in CTranslate2 as in TensorFlow.
+    if in_8_bits and (
+        int8_matmul.unsupported_reason() or int8_matmul.exact_weight_bits() < 8
+    ):
+        pytest.skip("sums of 8-bit weights saturate on this processor")
     translator = ctranslate2.Translator(str(tmp_path / quantization))
     names = tokenizer.pieces
     results = translator.score_batch(
