@@ -46,8 +46,17 @@ def _parser() -> cli.ArgumentParser:
     add("--hypothesis_file", type=cli.not_empty, help="existing translations to score")
     add(
         "--target_lang",
-        help="target language for the paper's BLEU (default: the model's)",
+        help="target language, which determines BLEU's tokenizer (default: the "
+        "model's)",
     )
+    add(
+        "--tokenize",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer for BLEU (default: zh for Chinese, ja-mecab for "
+        "Japanese, ko-mecab for Korean, char for other languages without spaces, "
+        "else 13a)",
+    )
+    add("--lowercase", action="store_true", help="ignore case in BLEU and chrF")
     add(
         "--compare",
         metavar="OTHER",
@@ -73,31 +82,39 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     _check_flags(parser, args)
     test_set = _test_set(args)
-    from t2t_repro.evaluation.metrics import ORIGINAL_QUOTES, figures, paired_bootstrap
+    from t2t_repro.evaluation.metrics import PAPER_KEYS, figures, paired_bootstrap
     from t2t_repro.evaluation.test_sets import write_for_comet
     from t2t_repro.system.atomic_file import new_text_file
 
+    tokenize = _tokenizer(args, test_set)
     # Opened first, so that a missing folder is reported before the translation.
     with new_text_file(args.output_file or os.devnull) as output:
         origin = args.hypothesis_file or args.model_dir
         lines, text, values = _translations(args, origin, test_set)
         output.writelines(f"{line}\n" for line in lines)
     if not test_set.is_trees:
-        metrics = figures(lines, test_set.references, test_set.target_lang)
+        metrics = figures(
+            lines, test_set.references, test_set.target_lang, tokenize, args.lowercase
+        )
         text = [*(metric.text() for metric in metrics), *text]
         values["metrics"] = [metric._asdict() for metric in metrics]
         values |= {"bleu": metrics[0].score, "signature": metrics[0].signature}
-        if test_set.target_lang:
-            paper = metrics[1]
-            values |= {"paper_bleu": paper.score, "paper_signature": paper.signature}
-            if metrics[2].name == ORIGINAL_QUOTES:
-                values["paper_bleu_original_quotes"] = metrics[2].score
-                values["paper_signature_original_quotes"] = metrics[2].signature
+        for metric in metrics:
+            if metric.name in PAPER_KEYS:
+                suffix = PAPER_KEYS[metric.name]
+                values[f"paper_bleu{suffix}"] = metric.score
+                values[f"paper_signature{suffix}"] = metric.signature
     values["split"] = None if args.reference_file else args.split or "test"
     text.append(f"{values['checkpoint']} on {test_set.description}")
     if args.compare:
         others, _, other = _translations(args, args.compare, test_set)
-        differences = paired_bootstrap(lines, others, test_set.references)
+        differences = paired_bootstrap(
+            lines,
+            others,
+            test_set.references,
+            tokenize=tokenize,
+            lowercase=args.lowercase,
+        )
         text.append(f"compared with {other['checkpoint']}:")
         text += [difference.text() for difference in differences]
         values["compared_with"] = other["checkpoint"]
@@ -149,6 +166,20 @@ def _test_set(args: Namespace) -> TestSet:
             "python -m t2t_repro.parseval"
         )
     return test_set
+
+
+def _tokenizer(args: Namespace, test_set: TestSet) -> str:
+    """Returns the tokenizer of BLEU, and prints a line if it replaces a better one."""
+    from t2t_repro.evaluation.bleu import check_tokenizer, tokenizer_for
+
+    if test_set.is_trees and (args.tokenize or args.lowercase):
+        raise UserError("--tokenize and --lowercase are for translations, not trees")
+    if args.tokenize:
+        return check_tokenizer(args.tokenize)
+    tokenizer = tokenizer_for(test_set.target_lang, test_set.references[0])
+    if tokenizer.note and not test_set.is_trees:
+        cli.log(tokenizer.note)
+    return tokenizer.name
 
 
 def _translations(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import NamedTuple
 
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.bleu import BLEUScore
@@ -22,6 +23,27 @@ from t2t_repro.system.errors import UserError
 
 # As in Perl, `aa-b-c` is split only once, because the match of `a-b` consumes the b.
 _HYPHEN_IN_WORD = re.compile(r"(\S)-(\S)", re.ASCII)
+
+TOKENIZERS = (
+    *("13a", "intl", "char", "none", "zh", "ja-mecab", "ko-mecab"),
+    *("flores101", "flores200"),
+)
+"""Tokenizers of sacreBLEU, for `sacre_bleu`."""
+
+# Languages by ISO 639-1, 639-2 and 639-3 code, with sacreBLEU's tokenizer for them.
+_TOKENIZER_OF = dict.fromkeys(("zh", "zho", "chi", "cmn", "yue", "wuu"), "zh")
+_TOKENIZER_OF |= {"ja": "ja-mecab", "jpn": "ja-mecab"}
+_TOKENIZER_OF |= {"ko": "ko-mecab", "kor": "ko-mecab"}
+# Tibetan, Dzongkha, Khmer, Lao, Burmese and Thai are written without spaces between words, and
+# sacreBLEU lacks a tokenizer for them.
+_UNSPACED = {
+    *("bo", "bod", "tib", "dz", "dzo", "km", "khm", "lo", "lao"),
+    *("my", "mya", "bur", "th", "tha"),
+}
+# Thai, Lao, Tibetan, Burmese, Khmer, kana and Han characters.
+_UNSPACED_TEXT = re.compile(
+    r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +59,76 @@ class BleuScore:
     def score(self) -> float:
         """BLEU from 0 to 100."""
         return self.bleu.score
+
+
+class BleuTokenizer(NamedTuple):
+    """Tokenizer of BLEU for a language.
+
+    Attributes:
+        name: Name of the tokenizer, one of `TOKENIZERS`.
+        note: Line for the user if this tokenizer does not suit the text; else "".
+    """
+
+    name: str
+    note: str = ""
+
+
+def is_unspaced(target_lang: str | None) -> bool:
+    """Returns whether sacreBLEU lacks a tokenizer for a language without spaces."""
+    return _base(target_lang) in _UNSPACED
+
+
+def tokenizer_for(
+    target_lang: str | None, references: Sequence[str] = ()
+) -> BleuTokenizer:
+    """Returns sacreBLEU's tokenizer for a target language.
+
+    Characters replace a tokenizer that is missing or not installed.
+
+    Args:
+        target_lang: Language code, such as "zh", "zh-TW" or "zho_Hans"; None if
+            unknown.
+        references: Reference translations, which show whether an unknown language is
+            written without spaces.
+    """
+    if is_unspaced(target_lang):
+        note = (
+            f"sacreBLEU lacks a tokenizer for {target_lang}: BLEU is computed over "
+            "characters (tok:char); prefer chrF"
+        )
+        return BleuTokenizer("char", note)
+    name = _TOKENIZER_OF.get(_base(target_lang), "13a")
+    if name == "13a":
+        text = "".join(references)
+        if 2 * len(_UNSPACED_TEXT.findall(text)) > len(text):
+            note = (
+                "the references are written without spaces, so BLEU with the "
+                "tokenizer 13a is meaningless: set --target_lang or --tokenize"
+            )
+            return BleuTokenizer(name, note)
+        return BleuTokenizer(name)
+    try:
+        BLEU(tokenize=name)
+    except _NOT_INSTALLED:
+        extra = name.partition("-")[0]
+        note = (
+            f"sacreBLEU's tokenizer {name} is not installed: BLEU is computed over "
+            f'characters (tok:char); pip install "sacrebleu[{extra}]" adds it'
+        )
+        return BleuTokenizer("char", note)
+    return BleuTokenizer(name)
+
+
+def check_tokenizer(name: str) -> str:
+    """Returns the name; raises UserError if sacreBLEU cannot use this tokenizer."""
+    if name not in TOKENIZERS:
+        raise UserError(f"--tokenize {name}: use one of {', '.join(TOKENIZERS)}")
+    try:
+        BLEU(tokenize=name)
+    except _NOT_INSTALLED as error:
+        reason = " ".join(str(error).split()) or "another dictionary is installed"
+        raise UserError(f"--tokenize {name}: {reason}") from None
+    return name
 
 
 def sacre_bleu(
@@ -162,6 +254,15 @@ def moses_tokens(
     if not split_compounds:
         return tokenized
     return [_HYPHEN_IN_WORD.sub(r"\1 ##AT##-##AT## \2", line) for line in tokenized]
+
+
+def _base(language: str | None) -> str:
+    """Returns a language code without its region and script, in lower case."""
+    return re.split("[-_]", (language or "").lower())[0]
+
+
+# A package is missing, or its dictionary or model is not the expected one.
+_NOT_INSTALLED = (RuntimeError, ImportError, AssertionError, OSError)
 
 
 def check_line_counts(

@@ -8,13 +8,17 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result
 from tqdm import tqdm
 
-from t2t_repro.evaluation.bleu import check_line_counts, paper_bleu
+from t2t_repro.evaluation.bleu import check_line_counts, paper_bleu, tokenizer_for
 
 SAMPLES = 1000
 """Number of bootstrap samples of the test set, as in sacreBLEU."""
 
-ORIGINAL_QUOTES = "the paper's BLEU, original quotes"
+_PAPER = "the paper's BLEU"
+ORIGINAL_QUOTES = f"{_PAPER}, original quotes"
 """Name of newstest2014's score in `BleuScore.original_quotes`."""
+
+PAPER_KEYS = {_PAPER: "", ORIGINAL_QUOTES: "_original_quotes"}
+"""Suffix of the JSON keys of each kind of the paper's BLEU, by name."""
 
 _SIGNIFICANCE = 0.05
 
@@ -35,14 +39,19 @@ def figures(
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
     target_lang: str | None = None,
+    tokenize: str = "13a",
+    lowercase: bool = False,
 ) -> list[Figure]:
-    """Computes BLEU, chrF, chrF++ and TER with the defaults of sacreBLEU's command.
+    """Computes BLEU, chrF, chrF++ and TER as sacreBLEU's command does.
 
     Args:
         hypotheses: Translations as plain text, one per line.
         references: One or several references of the same lines.
-        target_lang: Language code. If set, the second result is the paper's BLEU and,
-            for newstest2014, the third is `ORIGINAL_QUOTES`.
+        target_lang: Language code. If set, and the language has spaces between words,
+            the second result is the paper's BLEU and, for newstest2014, the third is
+            `ORIGINAL_QUOTES`.
+        tokenize: Tokenizer of BLEU; see `bleu.tokenizer_for`.
+        lowercase: Whether BLEU, chrF and chrF++ ignore case. TER always does.
 
     Raises:
         UserError: The numbers of lines differ or are 0.
@@ -50,12 +59,12 @@ def figures(
     for lines in references:
         check_line_counts(hypotheses, lines)
     results = []
-    for name, metric in _metrics().items():
+    for name, metric in _metrics(tokenize, lowercase).items():
         score = metric.corpus_score(hypotheses, references).score
         results.append(Figure(name, score, str(metric.get_signature())))
-    if target_lang is not None:
+    if target_lang is not None and tokenizer_for(target_lang).name == "13a":
         paper = paper_bleu(hypotheses, references[0], target_lang, references[1:])
-        results.insert(1, Figure("the paper's BLEU", paper.score, paper.signature))
+        results.insert(1, Figure(_PAPER, paper.score, paper.signature))
         if official := paper.original_quotes:
             figure = Figure(ORIGINAL_QUOTES, official.score, official.signature)
             results.insert(2, figure)
@@ -110,6 +119,8 @@ def paired_bootstrap(
     others: Sequence[str],
     references: Sequence[Sequence[str]],
     samples: int = SAMPLES,
+    tokenize: str = "13a",
+    lowercase: bool = False,
 ) -> list[Difference]:
     """Compares the translations of two systems by each metric.
 
@@ -120,6 +131,8 @@ def paired_bootstrap(
         others: Translations of the second system.
         references: One or several references of the same lines.
         samples: Number of bootstrap samples.
+        tokenize: As in `figures`.
+        lowercase: As in `figures`.
 
     Raises:
         UserError: The numbers of lines differ or are 0.
@@ -128,7 +141,8 @@ def paired_bootstrap(
         check_line_counts(hypotheses, lines)
     differences = []
     hide = not sys.stderr.isatty()
-    for name, metric in tqdm(_metrics().items(), unit=" metrics", disable=hide):
+    metrics = _metrics(tokenize, lowercase).items()
+    for name, metric in tqdm(metrics, unit=" metrics", disable=hide):
         test = PairedTest(
             [("first", hypotheses), ("second", others)],
             {name: metric},
@@ -143,11 +157,11 @@ def paired_bootstrap(
     return differences
 
 
-def _metrics() -> dict[str, Any]:
-    """Returns sacreBLEU's metrics with default settings, by name."""
+def _metrics(tokenize: str, lowercase: bool) -> dict[str, Any]:
+    """Returns sacreBLEU's metrics by name."""
     return {
-        "BLEU": BLEU(force=True),
-        "chrF": CHRF(),
-        "chrF++": CHRF(word_order=2),
+        "BLEU": BLEU(tokenize=tokenize, lowercase=lowercase, force=True),
+        "chrF": CHRF(lowercase=lowercase),
+        "chrF++": CHRF(word_order=2, lowercase=lowercase),
         "TER": TER(),
     }

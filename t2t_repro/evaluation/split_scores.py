@@ -3,12 +3,18 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar
 
+from sacrebleu.metrics import CHRF
 from tqdm import tqdm
 
-from t2t_repro.evaluation.bleu import paper_bleu, sacre_bleu
+from t2t_repro.evaluation.bleu import (
+    is_unspaced,
+    paper_bleu,
+    sacre_bleu,
+    tokenizer_for,
+)
 from t2t_repro.evaluation.parseval import parseval
 from t2t_repro.problems.trees import TREES, tree_of
 from t2t_repro.translation.parser import parse_of, words_of
@@ -21,10 +27,12 @@ class Score:
 
     figure: ClassVar[str] = "BLEU"
 
-    bleu: float  # Cased BLEU from sacreBLEU, with tokenizer 13a.
+    bleu: float  # Cased BLEU from sacreBLEU, with `tokenizer_for` the language.
     signature: str  # Settings of sacreBLEU.
-    paper_bleu: float  # BLEU as in the paper: tokenized, with split compounds.
-    paper_signature: str  # Settings of `paper_bleu`.
+    # BLEU as in the paper: tokenized, with split compounds; None if the language lacks
+    # spaces between words.
+    paper_bleu: float | None
+    paper_signature: str | None  # Settings of `paper_bleu`.
     sentences: int  # Number of sentences.
     tokens: int  # Number of tokens in the translations, including EOS.
     seconds: float  # Decoding time.
@@ -40,10 +48,9 @@ class Score:
 
     def figures(self) -> str:
         """Returns the named scores as text."""
-        text = (
-            f"BLEU {self.bleu:.2f}  {self.signature}\n"
-            f"the paper's BLEU {self.paper_bleu:.2f}  {self.paper_signature}"
-        )
+        text = f"BLEU {self.bleu:.2f}  {self.signature}"
+        if self.paper_bleu is not None:
+            text += f"\nthe paper's BLEU {self.paper_bleu:.2f}  {self.paper_signature}"
         if self.paper_bleu_original_quotes is not None:
             text += (
                 "\nthe paper's BLEU, original quotes "
@@ -51,6 +58,25 @@ class Score:
                 f"{self.paper_signature_original_quotes}"
             )
         return text
+
+
+@dataclass(frozen=True)
+class CharacterScore(Score):
+    """Scores of translations into a language for which BLEU lacks a tokenizer."""
+
+    figure: ClassVar[str] = "chrF"
+
+    chrf: float = field(kw_only=True)  # chrF from sacreBLEU.
+    chrf_signature: str = field(kw_only=True)  # Settings of `chrf`.
+
+    @property
+    def value(self) -> float:
+        """Main score, for comparisons of models."""
+        return self.chrf
+
+    def figures(self) -> str:
+        """Returns the named scores as text."""
+        return f"chrF {self.chrf:.2f}  {self.chrf_signature}\n{super().figures()}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +128,9 @@ AnyScore = Score | ParseScore
 
 def kind_of_score(target_lang: str) -> type[AnyScore]:
     """Returns the class of scores for a target language."""
-    return ParseScore if target_lang == TREES else Score
+    if target_lang == TREES:
+        return ParseScore
+    return CharacterScore if is_unspaced(target_lang) else Score
 
 
 def num_hypotheses(target_lang: str, beam_size: int) -> int:
@@ -118,7 +146,7 @@ def figures_of(result: Mapping[str, Any]) -> str | None:
 
     Fields with a default may be missing, because earlier versions did not write them.
     """
-    for kind in (Score, ParseScore):
+    for kind in (CharacterScore, Score, ParseScore):
         required = [field.name for field in fields(kind) if field.default is MISSING]
         if all(name in result for name in required):
             values = {f.name: result[f.name] for f in fields(kind) if f.name in result}
@@ -157,21 +185,29 @@ def evaluate(
     if target_lang == TREES:
         return _parse_score(sources, references, translations, seconds)
     hypotheses = [translation.text for translation in translations]
-    sacre = sacre_bleu(hypotheses, references)
-    paper = paper_bleu(hypotheses, references, target_lang)
-    official = paper.original_quotes
-    result = Score(
-        bleu=sacre.score,
-        signature=sacre.signature,
-        paper_bleu=paper.score,
-        paper_signature=paper.signature,
-        sentences=len(pairs),
-        tokens=sum(translation.tokens for translation in translations),
-        seconds=seconds,
-        paper_bleu_original_quotes=official.score if official else None,
-        paper_signature_original_quotes=official.signature if official else None,
-    )
-    return result, translations
+    tokenize = tokenizer_for(target_lang).name
+    sacre = sacre_bleu(hypotheses, references, tokenize=tokenize)
+    paper = official = None
+    if tokenize == "13a":
+        paper = paper_bleu(hypotheses, references, target_lang)
+        official = paper.original_quotes
+    values: dict[str, Any] = {
+        "bleu": sacre.score,
+        "signature": sacre.signature,
+        "paper_bleu": paper and paper.score,
+        "paper_signature": paper and paper.signature,
+        "sentences": len(pairs),
+        "tokens": sum(translation.tokens for translation in translations),
+        "seconds": seconds,
+        "paper_bleu_original_quotes": official and official.score,
+        "paper_signature_original_quotes": official and official.signature,
+    }
+    if not is_unspaced(target_lang):
+        return Score(**values), translations
+    chrf = CHRF()
+    values["chrf"] = chrf.corpus_score(hypotheses, [references]).score
+    values["chrf_signature"] = str(chrf.get_signature())
+    return CharacterScore(**values), translations
 
 
 def translate(

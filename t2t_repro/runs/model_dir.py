@@ -199,7 +199,8 @@ class ModelDir:
         """Returns a checkpoint by its name or folder.
 
         Args:
-            spec: "latest", "averaged", "best_bleu" (best validation BLEU; trees: F1),
+            spec: "latest", "averaged", "best_bleu" (best validation BLEU; chrF or F1 if
+                BLEU does not suit the targets),
                 "best" (averaged if it exists, otherwise latest), or a folder.
 
         Raises:

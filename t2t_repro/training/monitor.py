@@ -44,7 +44,8 @@ class Monitor:
         start_step: Step from which training resumes.
         stream: Stream for console output.
         unreported: Return value of `unreported()` at `start_step`.
-        figure: Name of the validation score: "bleu", or "f1" for trees.
+        figure: Name of the validation score: "bleu"; "f1" for trees; "chrf" for
+            languages without spaces for which sacreBLEU lacks a tokenizer.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ from typing import Any
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig
 from t2t_repro.data.prepared_data import PreparedData
+from t2t_repro.evaluation.bleu import tokenizer_for
 from t2t_repro.evaluation.split_scores import evaluate, kind_of_score, num_hypotheses
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
@@ -56,6 +57,9 @@ def validation(
         raise UserError(
             f"{run.problem.name}: the val split is empty; it needs at least one pair"
         )
+
+    if (note := tokenizer_for(run.problem.target_lang).note) and not workers.number:
+        run.log(note)
 
     def validate(step: int) -> None:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
@@ -114,6 +118,10 @@ def average_and_score(
     if hparams.search != HParams.search:
         names = ("search", "word_penalty", "decode_length_factor", "allow_unknown")
         settings |= {name: getattr(hparams, name) for name in names}
+    # Earlier versions scored every language with the tokenizer 13a.
+    tokenizer = tokenizer_for(run.problem.target_lang).name
+    if tokenizer != "13a":
+        settings["bleu_tokenizer"] = tokenizer
     score_fields = {f.name for f in fields(kind_of_score(run.problem.target_lang))}
     earlier = _earlier_result(directory, settings, score_fields)
     if earlier is not None:

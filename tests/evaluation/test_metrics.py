@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from t2t_repro.evaluation.bleu import check_tokenizer, tokenizer_for
 from t2t_repro.evaluation.metrics import figures, paired_bootstrap
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
@@ -95,3 +96,40 @@ def test_any_of_several_references_may_match():
 def test_rejects_references_of_different_length():
     with pytest.raises(UserError, match="2 hypotheses and 1 references"):
         figures(["a", "b"], [["a", "b"], ["a"]])
+
+
+@pytest.mark.parametrize(
+    ("language", "hypotheses", "references", "tokenize"),
+    [
+        (
+            "zh-TW",
+            ["我喜欢猫。", "今天天气很好"],
+            ["我喜欢狗。", "今天天气非常好"],
+            "zh",
+        ),
+        ("ja", ["猫が好きです。", "雨が降る"], ["犬が好きです。", "雨が降る"], "char"),
+        ("th", ["แมวกินปลา", "ฝนตกหนัก"], ["แมวกินปลา", "ฝนตก"], "char"),
+    ],
+)
+def test_languages_without_spaces_agree_with_sacrebleus_command(
+    language, hypotheses, references, tokenize, tmp_path, monkeypatch
+):
+    # Japanese is scored as if no dictionary were installed.
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
+    for name, lines in (("hyp", hypotheses), ("ref", references)):
+        (tmp_path / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    chosen, note = tokenizer_for(language)
+    assert (chosen, bool(note)) == (tokenize, tokenize == "char")
+    flags = ("-lc", "-tok", tokenize, "-b", "-w", 4)
+    expected = sacrebleu(tmp_path / "ref", "-i", tmp_path / "hyp", *flags)
+    bleu, *others = figures(hypotheses, [references], language, chosen, lowercase=True)
+    assert f"{bleu.score:.4f}" == expected.strip()
+    assert f"|tok:{tokenize}|" in bleu.signature
+    assert [each.name for each in others] == ["chrF", "chrF++", "TER"]
+
+
+def test_text_without_spaces_in_an_unknown_language_is_noticed():
+    assert "--target_lang" in tokenizer_for(None, ["我喜欢狗。"]).note
+    assert tokenizer_for(None, ["Ein Hund heißt 犬.", ""]) == ("13a", "")
+    with pytest.raises(UserError, match="--tokenize 13b: use one of 13a, "):
+        check_tokenizer("13b")

@@ -55,6 +55,21 @@ def test_score_agrees_with_sacrebleu():
     assert "tok:13a" in score.signature
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "figure"),
+    [("zh", "我喜欢狗。", "bleu"), ("th", "ฝนตก", "chrf")],
+)
+def test_languages_without_spaces_have_a_score_that_says_something(
+    language, text, figure
+):
+    score, _ = evaluate(TableTranslator({"one": text}), [("one", text)], language)
+    assert round(score.value, 6) == 100 == round(getattr(score, figure), 6)
+    assert type(score) is kind_of_score(language)
+    assert score.figure.lower() == figure
+    assert score.paper_bleu is None
+    assert figures_of(asdict(score)) == score.figures()
+
+
 def test_text_contains_each_score():
     score, _ = evaluate(TableTranslator(dict(PAIRS)), PAIRS, "de")
     first, second = score.figures().splitlines()
