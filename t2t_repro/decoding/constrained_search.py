@@ -72,8 +72,10 @@ class ConstrainedSearch:
             self.algorithm.beam_size,
         )
         progress = progress._replace(sentences=beams, state=state)
+        # Only EOS finishes a hypothesis: one that is cut at the limit may lack terms,
+        # and is a result only if there is no other.
         progress = self.algorithm.advance(
-            decoder, progress, inputs.sentences, candidates, alive
+            decoder, progress, inputs.sentences, candidates, alive, ends
         )
         after = _select(after, alive[1])
         return progress._replace(sentences=TermBeams(progress.sentences, after))

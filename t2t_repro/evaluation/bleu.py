@@ -34,7 +34,7 @@ TOKENIZERS = (
 _TOKENIZER_OF = dict.fromkeys(("zh", "zho", "chi", "cmn", "yue", "wuu"), "zh")
 _TOKENIZER_OF |= {"ja": "ja-mecab", "jpn": "ja-mecab"}
 _TOKENIZER_OF |= {"ko": "ko-mecab", "kor": "ko-mecab"}
-# Tibetan, Dzongkha, Khmer, Lao, Burmese and Thai are written without spaces between words, and
+# Tibetan, Dzongkha, Khmer, Lao, Burmese and Thai are written without spaces, and
 # sacreBLEU lacks a tokenizer for them.
 _UNSPACED = {
     *("bo", "bod", "tib", "dz", "dzo", "km", "khm", "lo", "lao"),

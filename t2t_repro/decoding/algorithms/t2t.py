@@ -149,8 +149,9 @@ class T2TSearch(SearchAlgorithm):
         ends = tf.equal(candidates.ids, EOS_ID)
         candidates = self.eligible(candidates, ends, beams.scores)
         alive = tf.math.top_k(tf.where(ends, NEVER, candidates.log_probs), beam)
+        ends = self.finishing(ends, progress.length + 1, inputs.limits)
         progress = progress._replace(state=state)
-        return self.advance(decoder, progress, inputs, candidates, alive)
+        return self.advance(decoder, progress, inputs, candidates, alive, ends)
 
     def advance(
         self,
@@ -159,6 +160,7 @@ class T2TSearch(SearchAlgorithm):
         inputs: SentenceInputs,
         candidates: Candidates,
         alive: tuple[tf.Tensor, tf.Tensor],
+        ends: tf.Tensor,
     ) -> Progress:
         """Continues the selected candidates, and finishes those that end.
 
@@ -169,13 +171,12 @@ class T2TSearch(SearchAlgorithm):
             candidates: Candidates of the step.
             alive: The candidates to continue, best first: log probabilities, float32
                 (rows, beam), and indices, int32 (rows, beam).
+            ends: bool (rows, candidates), which candidates compete for the result.
         """
         beams, length = progress.sentences, progress.length + 1
         log_probs, chosen = alive
         parents = tf.gather(candidates.parents, chosen, batch_dims=1)
         ids = tf.gather(candidates.ids, chosen, batch_dims=1)
-        ends = tf.equal(candidates.ids, EOS_ID)
-        ends = self.finishing(ends, length, inputs.limits)
         ended = tf.where(ends, self.score(candidates.log_probs, length), NEVER)
         finished = self._finish(beams.scores, candidates, ended)
         status = SearchStatus(length, inputs.limits, log_probs, finished.scores)
