@@ -65,6 +65,11 @@ def _load(args: Any, lines: int | None) -> Prepared:
     translator: Any = loaded.translator(compiled, **changes)
     if args.terms is not None:
         translator = TermTranslator(translator, read_terms(Path(args.terms)))
+        if translator.unwritable:
+            cli.log(
+                f"{args.terms}: the model's vocabulary cannot spell "
+                f"{', '.join(translator.unwritable)}; these terms are not required"
+            )
     return Prepared(translator, precision, align, compiled)
 
 

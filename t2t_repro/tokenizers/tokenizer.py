@@ -79,6 +79,18 @@ class Tokenizer(tf.Module):
         end = tf.fill([pieces.nrows(), 1], tf.constant(EOS_ID, tf.int32))
         return tf.concat([pieces, tf.RaggedTensor.from_tensor(end)], axis=1)
 
+    def encode_terms(self, terms: tf.Tensor) -> tf.RaggedTensor:
+        """Encodes terms as whole words of a longer text, without EOS.
+
+        Args:
+            terms: string `(terms,)`, UTF-8.
+
+        Returns:
+            Ids, int32 `(terms, None)`, ragged. They contain `unknown_id` if the
+            vocabulary cannot spell the term.
+        """
+        return self.encode(terms)[:, :-1]
+
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
         """Decodes each row of ids up to its first EOS.
 

@@ -4,15 +4,18 @@ import re
 
 from t2t_repro.tokenizers.tokenizer import WORD_PIECE_SUFFIX, Tokenizer
 
+# Closing punctuation, which is never directly before a word.
+_CLOSING = tuple(".,;:!?)]}")
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 def word_joins(tokenizer: Tokenizer, rows: int) -> tuple[list[bool], list[bool]]:
     """Returns which ids join the next piece, and which join the previous piece.
 
-    Joined pieces belong to one word. tensor2tensor marks the end of a word with `_`;
-    SentencePiece marks the beginning with U+2581. SentencePiece's punctuation never
-    joins the previous piece; its bytes always do.
+    Joined pieces belong to one word. tensor2tensor marks the end of a word with `_`,
+    but closing punctuation without a space joins the next word. SentencePiece marks the
+    beginning with U+2581; its punctuation never joins the previous piece, and its bytes
+    always do.
 
     Args:
         tokenizer: Tokenizer of the ids.
@@ -20,7 +23,9 @@ def word_joins(tokenizer: Tokenizer, rows: int) -> tuple[list[bool], list[bool]]
     """
     names = tokenizer.pieces[2:]
     if tokenizer.file_name.endswith(WORD_PIECE_SUFFIX):
-        joins_next = [not name.endswith("_") for name in names]
+        joins_next = [
+            not name.endswith("_") or name[:-1].endswith(_CLOSING) for name in names
+        ]
         joins_last = [False] * len(names)
     else:
         joins_next = [False] * len(names)

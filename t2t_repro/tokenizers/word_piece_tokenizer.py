@@ -68,6 +68,16 @@ class WordPieceTokenizer(Tokenizer):
         """The piece of each id, as spelled in the vocabulary file, without quotes."""
         return from_file(self._contents, self.file_name)
 
+    def encode_terms(self, terms: tf.Tensor) -> tf.RaggedTensor:
+        """Encodes terms with a space next to a first or last character like `{`.
+
+        Decoding restores spaces only between alphanumeric words.
+        """
+        terms = tf.strings.regex_replace(terms, r"^([^\pL\pN])", r" \1")
+        return super().encode_terms(
+            tf.strings.regex_replace(terms, r"([^\pL\pN])$", r"\1 ")
+        )
+
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
         decoded = tf.strings.unicode_decode(text, "UTF-8")
         # Concatenate the characters of the batch: codes and rows are (characters,).

@@ -50,6 +50,7 @@ class TermTranslator:
     Attributes:
         needed: Number of target terms required so far.
         met: Number of those terms that appear in the translations.
+        unwritable: Target terms that the vocabulary cannot spell and ignores.
     """
 
     def __init__(self, translator: Translator, terms: Mapping[str, str]) -> None:
@@ -60,6 +61,9 @@ class TermTranslator:
         self._translator = translator
         self._terms = dict(terms)
         self._pattern = whole_words(self._terms)
+        targets = list(dict.fromkeys(self._terms.values()))
+        self._written = translator.written_terms(targets)
+        self.unwritable = [term for term in targets if term not in self._written]
 
     def fingerprint(self) -> str:
         """Identifies the weights, the vocabulary and the terms."""
@@ -84,7 +88,10 @@ class TermTranslator:
         `prefixes` must be None.
         """
         assert prefixes is None
-        required = [self.required_terms(line) for line in lines]
+        required = [
+            [term for term in self.required_terms(line) if term in self._written]
+            for line in lines
+        ]
         translations: dict[int, Translation] = {}
         for constrained in (False, True):
             indices = [n for n, row in enumerate(required) if bool(row) is constrained]
@@ -98,7 +105,8 @@ class TermTranslator:
         for n, terms in enumerate(required):
             self.needed += len(terms)
             self.met += sum(
-                whole_words([term]).search(translations[n].text) is not None
+                whole_words([self._written[term]]).search(translations[n].text)
+                is not None
                 for term in terms
             )
         return [translations[n] for n in range(len(lines))]

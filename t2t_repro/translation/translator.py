@@ -19,7 +19,7 @@ from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
+from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
 from t2t_repro.translation.parallel_batches import batches_at_once, rows_at_once
 
@@ -161,13 +161,36 @@ class Translator(tf.Module):
         """Encodes terms, string (batch, terms), padded with "".
 
         Returns:
-            Ids, int32 (batch, terms, length), 0-padded.
+            Ids, int32 (batch, terms, length), 0-padded, with at least one term of one
+            token. Repeated terms, and those that the vocabulary cannot spell, are only
+            padding.
         """
         rows, count = tf.unstack(tf.shape(terms))
-        ids = self.tokenizer.target.encode(tf.reshape(terms, [-1]))[:, :-1].to_tensor()
-        # (batch * terms, length) -> (batch, terms, length), with length at least 1.
-        ids = tf.pad(ids, [[0, 0], [0, tf.maximum(1 - tf.shape(ids)[1], 0)]])
-        return tf.reshape(ids, [rows, count, tf.shape(ids)[1]])
+        target = self.tokenizer.target
+        ids = target.encode_terms(tf.reshape(terms, [-1])).to_tensor()
+        if target.unknown_id is not None:
+            unknown = tf.reduce_any(tf.equal(ids, target.unknown_id), 1, keepdims=True)
+            ids = tf.where(unknown, PAD_ID, ids)
+        # (batch * terms, length) -> (batch, terms, length)
+        ids = tf.reshape(ids, [rows, count, tf.shape(ids)[1]])
+        # A server pads a row's terms by repeating one of them.
+        same = tf.reduce_all(tf.equal(ids[:, :, None], ids[:, None]), axis=3)
+        earlier = tf.range(count) < tf.range(count)[:, None]
+        repeated = tf.reduce_any(same & earlier, axis=2, keepdims=True)
+        ids = tf.where(repeated, PAD_ID, ids)
+        missing = [[0, tf.maximum(1 - size, 0)] for size in tf.unstack(tf.shape(ids))]
+        return tf.pad(ids, [[0, 0], *missing[1:]])
+
+    def written_terms(self, terms: Sequence[str]) -> dict[str, str]:
+        """Returns how translations spell terms, by term.
+
+        Terms that the vocabulary cannot spell are missing.
+        """
+        if not terms:
+            return {}
+        ids = self.encode_terms(tf.constant([terms]))[0]
+        texts = (text.decode().strip() for text in self.decode(ids).numpy())
+        return {term: text for term, text in zip(terms, texts, strict=True) if text}
 
     def _encode_terms(self, terms: Sequence[Sequence[str]]) -> tf.Tensor:
         """Encodes lists of terms, which may be empty: int32 (batch, terms, length)."""
@@ -269,7 +292,8 @@ class Translator(tf.Module):
         )
         for group, result in zip(groups, batches, strict=True):
             tokens = 0
-            for n, (best, *others) in zip(group, self._read(*result), strict=True):
+            rows = self._read(*result, strip=terms is not None)
+            for n, (best, *others) in zip(group, rows, strict=True):
                 cut = translations[n].cut or bool(lengths[n] > self.max_input_length)
                 translations[n] = Translation(*best, cut=cut, others=tuple(others))
                 tokens += best.tokens
@@ -295,8 +319,13 @@ class Translator(tf.Module):
         starts = range(0, len(indices), batch_size)
         return [indices[start : start + batch_size] for start in starts]
 
-    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[ScoredText]]:
-        """Returns the hypotheses of each sentence, at most `nbest`."""
+    def _read(
+        self, ids: tf.Tensor, scores: tf.Tensor, strip: bool
+    ) -> list[list[ScoredText]]:
+        """Returns the hypotheses of each sentence, at most `nbest`.
+
+        `strip` removes the spaces around the text that terms may add.
+        """
         nbest = self.search.nbest
         ids, scores = ids[:, :nbest].numpy(), scores[:, :nbest].numpy()
         tokens = np.count_nonzero(ids, axis=2)
@@ -304,7 +333,9 @@ class Translator(tf.Module):
         if self.search.tensor2tensor_rules:
             # The scores of unfinished hypotheses are not divided by the penalty.
             log_probs = np.where((ids == EOS_ID).any(axis=2), log_probs, scores)
-        texts = self.decode(ids.reshape(tokens.size, -1)).numpy().reshape(tokens.shape)
+        decoded = self.decode(ids.reshape(tokens.size, -1))
+        decoded = tf.strings.strip(decoded) if strip else decoded
+        texts = decoded.numpy().reshape(tokens.shape)
         return [
             [
                 ScoredText(text.decode(), float(score), int(length), float(log_prob))

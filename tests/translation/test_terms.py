@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.system.errors import UserError
@@ -57,6 +58,31 @@ def test_only_lines_with_terms_are_constrained(translator):
         for term in constrained.required_terms(line)
     )
     assert num_missing > 0
+
+
+@pytest.mark.medium
+def test_placeholders_stand_as_words(translator):
+    terms = ["{0}", "%s", "C++"]
+    lines = [f"one {term} two three" for term in terms]
+    constrained = TermTranslator(translator, {term: term for term in terms})
+    for term, each in zip(terms, constrained.translate_window(lines), strict=True):
+        assert re.search(rf"(?<![\w.,]){re.escape(term)}(?!\w)", each.text), each
+        assert each.text == each.text.strip(" ")
+    assert (constrained.met, constrained.unwritable) == (3, [])
+
+
+def test_terms_outside_of_the_vocabulary_are_not_required(translator, monkeypatch):
+    target = translator.tokenizer.target
+    unknown = int(target.encode(["sechs"]).values[0])
+    monkeypatch.setattr(target, "unknown_id", unknown)
+    constrained = TermTranslator(translator, TERMS)
+    assert constrained.unwritable == ["sechs"]
+    # A repeated term is required once.
+    ids = translator.encode_terms(tf.constant([["sechs", "acht", "acht"]])).numpy()
+    assert (ids.any(axis=2) == [[False, True, False]]).all()
+    # An empty list of terms is a missing term of one token.
+    empty = translator.encode_terms(tf.constant([], tf.string, [2, 0]))
+    assert (empty.numpy() == [[[0]], [[0]]]).all()
 
 
 def test_source_terms_match_whole_words():
