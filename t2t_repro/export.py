@@ -132,6 +132,12 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     )
     version = export(module, export_dir, model_name=name, model_card=card)
     existing = server_files.write_server_files(export_dir, name)
+    if args.with_terms and not server_files.pads_terms(export_dir):
+        cli.log(
+            f"{export_dir / server_files.BATCHING} is kept, but the signature terms "
+            "needs pad_variable_length_inputs: true there; without it, concurrent "
+            "requests with different numbers of terms fail"
+        )
     return {
         "checkpoint": ", ".join(loaded.checkpoints),
         "saved_model": str(version),

@@ -59,9 +59,9 @@ PredictionLog = _classes["t2t_repro.serving.PredictionLog"]
 
 
 def predict_request(
-    model_name: str, signature: str, inputs: Mapping[str, Sequence[str]]
+    model_name: str, signature: str, inputs: Mapping[str, Sequence[object]]
 ) -> Message:
-    """Returns a PredictRequest; the inputs are string (batch,) by name."""
+    """Returns a PredictRequest; the inputs are string (batch, ...) by name."""
     request = PredictRequest()
     request.model_spec.name = model_name
     request.model_spec.signature_name = signature

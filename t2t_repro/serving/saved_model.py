@@ -39,7 +39,7 @@ def export(
         write_saved_model(module, folder)
         extra = folder / EXTRA_FOLDER
         extra.mkdir()
-        write_warmup_requests(extra, model_name)
+        write_warmup_requests(extra, model_name, module.functions)
         if model_card:
             (extra / MODEL_CARD).write_text(model_card, encoding="utf-8")
 

@@ -17,10 +17,13 @@ IMAGE = "tensorflow/serving:2.21.0"
 MAX_BATCH_SIZE = 64
 """Maximum number of texts per batch of the server, and per request."""
 
+BATCHING = "batching_parameters.txt"
+"""File with the rules of merging requests."""
+
 _TEMPLATES = Path(__file__).with_name("templates")
 FILES = {
     name: (_TEMPLATES / name).read_text(encoding="utf-8")
-    for name in ("models.config", "batching_parameters.txt", "compose.yaml")
+    for name in ("models.config", BATCHING, "compose.yaml")
 }
 """Template of each file, with the variables `$name`, `$image` and `$max_batch_size`."""
 
@@ -40,6 +43,12 @@ def write_server_files(export_dir: Path, model_name: str) -> list[str]:
         if name not in existing:
             write_text_atomically(export_dir / name, Template(text).substitute(values))
     return existing
+
+
+def pads_terms(export_dir: Path) -> bool:
+    """Returns whether the server merges requests with different numbers of terms."""
+    text = (export_dir / BATCHING).read_text(encoding="utf-8", errors="replace")
+    return bool(re.search(r"^\s*pad_variable_length_inputs\s*:\s*true", text, re.M))
 
 
 def existing_files(export_dir: Path, model_name: str) -> list[str]:

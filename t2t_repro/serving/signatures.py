@@ -147,7 +147,10 @@ class SignatureFunctions:
         Args:
             text: string (batch,), UTF-8.
             terms: string (batch, terms), UTF-8: terms that each translation must
-                contain, padded with ""; at most `MOST_TERMS`.
+                contain, padded with ""; at most `MOST_TERMS`, or none. Terms that the
+                vocabulary cannot spell are ignored. TensorFlow Serving pads merged
+                requests with each request's first term, which is exact if the request
+                has one text, or if each row begins with "".
 
         Returns:
             As in `translate`.
@@ -232,6 +235,7 @@ def _search(
         rows, length = tf.shape(ids)[0], tf.shape(ids)[2]
         # (rows, nbest, target) -> (rows * nbest, target)
         texts = translator.decode(tf.reshape(ids, [rows * nbest, length]))
+        texts = tf.strings.strip(texts) if terms else texts
         return tf.reshape(texts, [rows, nbest]), scores[:, :nbest]
 
     width = translator.search.longest(tf.shape(inputs)[1])

@@ -24,7 +24,10 @@ def array(*rows):
 def test_parameters_are_read_from_the_servers_file(export_dir):
     results = BatchingParameters.read(export_dir / "batching_parameters.txt")
     assert results == BatchingParameters(
-        max_batch_size=64, batch_timeout_micros=5000, max_enqueued_batches=100
+        max_batch_size=64,
+        batch_timeout_micros=5000,
+        max_enqueued_batches=100,
+        pad_variable_length_inputs=True,
     )
 
 

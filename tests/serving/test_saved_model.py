@@ -8,7 +8,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from t2t_repro.serving import saved_model
 from t2t_repro.serving.saved_model import export
-from t2t_repro.serving.warmup import WARMUP_FILE
+from t2t_repro.serving.warmup import WARMUP_FILE, warmup_requests
 from t2t_repro.system.errors import UserError
 from tests.serving import small
 
@@ -55,6 +55,12 @@ def test_warmup_requests_are_valid_for_every_signature(export_dir):
         rows = inputs["text"].shape[0]
         assert all(value.shape[0] == rows for value in outputs.values())
     assert names == loaded.signatures.keys()
+
+
+def test_warmup_requests_are_only_for_the_signatures_of_the_module():
+    requests = warmup_requests("m", {"serving_default": None, "terms": None})
+    names = {request.model_spec.signature_name for request in requests}
+    assert names == {"serving_default", "terms"}
 
 
 def test_the_next_export_is_the_next_version(module, tmp_path, monkeypatch):

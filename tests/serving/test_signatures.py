@@ -1,12 +1,15 @@
 """Each signature gives the results of translating and scoring in Python."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from serving_harness.batching import BatchingParameters, merge
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
-from t2t_repro.serving import signatures
+from t2t_repro.serving import server_files, signatures
 from t2t_repro.serving.attention_signature import MAX_LENGTH, MAX_PAIRS
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.pair_scores import PairScorer
@@ -75,6 +78,22 @@ def test_translations_contain_their_terms(model, tokenizer):
     texts = ["one two", "three", "", "four five six"]
     terms = [["acht", ""], ["zwei", "neun"], ["acht", ""], ["", ""]]
     outputs = call(module, "terms", texts, terms)
+    # The server merges requests with different numbers of terms.
+    requests = [
+        {"text": np.array(["one two"]), "terms": np.array([["acht"]])},
+        {"text": np.array(["three"]), "terms": np.array([["zwei", "neun"]])},
+        {"text": np.array(texts[:2]), "terms": np.array([["", "vier"], ["", "elf"]])},
+    ]
+    templates = Path(server_files.__file__).with_name("templates")
+    pad = BatchingParameters.read(templates / server_files.BATCHING, max_batch_size=64)
+    merged = merge(requests, 4, pad.pad_variable_length_inputs)
+    together = call(module, "terms", *merged.values())["translations"].tolist()
+    for each in requests:
+        alone = call(module, "terms", *each.values())["translations"].tolist()
+        assert [together.pop(0) for _ in alone] == alone
+    none = call(module, "terms", texts[:1], np.empty((1, 0), object))
+    without = call(module, "terms", texts[:1], [[""]])
+    assert none["translations"] == without["translations"]
     plain = call(module, "serving_default", texts)
     lines = [text.decode().split() for text in outputs["translations"]]
     assert "acht" in lines[0]
