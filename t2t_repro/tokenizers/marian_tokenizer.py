@@ -54,16 +54,10 @@ class MarianSide(Tokenizer):
     ) -> None:
         model = _checked_model(encoded_model, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
-        import tensorflow_text  # slow to import
-
         self.unknown_id = pieces.index(UNKNOWN_PIECE)
         self._has_labels = has_labels
         self._start = None if start is None else pieces.index(start)
-        self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
-            model, out_type=tf.string
-        )
-        name = hashlib.sha256(model).hexdigest()
-        self._sentencepiece._model_resource = SharedModel(model, name)
+        self._model = SharedModel(model, hashlib.sha256(model).hexdigest())
         self._pieces = tf.constant(pieces)
         # The table omits the special pieces, so that no text is encoded as one.
         numbers = range(len(SPECIAL_PIECES), len(pieces))
@@ -83,7 +77,7 @@ class MarianSide(Tokenizer):
         if self._has_labels:
             pieces = self._tokenize_labelled(text)
         else:
-            pieces = self._sentencepiece.tokenize(text)
+            pieces = self._model.tokenize(text, tf.string)
         ids = pieces.with_values(self._ids.lookup(pieces.values))
         if self._start is None:
             return ids
@@ -101,14 +95,14 @@ class MarianSide(Tokenizer):
                 tf.RaggedTensor.from_row_lengths(
                     tf.boolean_mask(labels, has_label), tf.cast(has_label, tf.int64)
                 ),
-                self._sentencepiece.tokenize(rest),
+                self._model.tokenize(rest, tf.string),
             ],
             axis=1,
         )
 
     def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
         spelled = pieces.with_values(tf.gather(self._pieces, pieces.values))
-        text = self._sentencepiece.detokenize(spelled)
+        text = self._model.detokenize(spelled)
         # `detokenize` keeps the word mark of pieces that are not in this side's
         # SentencePiece model.
         return tf.strings.strip(tf.strings.regex_replace(text, _WORD_START, " "))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
 from typing import Any
 
@@ -16,7 +18,7 @@ _MARK_PIECE, _MARK = "<0x41>", "A"
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Tokenizer of a SentencePiece model, based on keras-nlp (paper section 5.1).
+    """Tokenizer of a SentencePiece model (paper section 5.1).
 
     The ids equal those of the sentencepiece library. Models of `build_vocabulary`
     restore every text exactly. Models with SentencePiece's default normalization do
@@ -45,14 +47,7 @@ class SentencePieceTokenizer(Tokenizer):
             )
         super().__init__(contents, os.path.basename(path), processor.vocab_size())
         self.unknown_id = processor.unk_id()
-
-        import keras_nlp  # takes 3 seconds
-
-        self._tokenizer = keras_nlp.tokenizers.SentencePieceTokenizer(
-            proto=contents, dtype="int32"
-        )
-        in_graph = self._tokenizer._sentence_piece
-        in_graph._model_resource = SharedModel(contents, self.fingerprint)
+        self._model = SharedModel(contents, self.fingerprint)
         # tensorflow_text's decoding strips all leading spaces; the library strips only
         # the one that encoding added. A mark before the text makes both equal.
         mark = processor.piece_to_id(_MARK_PIECE)
@@ -66,22 +61,27 @@ class SentencePieceTokenizer(Tokenizer):
         return [piece.piece for piece in model_proto(self._contents).pieces]
 
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
-        return self._tokenizer.tokenize(text)
+        return self._model.tokenize(text, tf.int32)
 
     def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
         if self._mark_id is None:
-            return self._tokenizer.detokenize(pieces)
+            return self._model.detokenize(pieces)
         mark = tf.fill([pieces.nrows(), 1], tf.constant(self._mark_id, tf.int32))
         marked = tf.concat([tf.RaggedTensor.from_tensor(mark), pieces], axis=1)
-        text = self._tokenizer.detokenize(marked)
+        text = self._model.detokenize(marked)
         return tf.strings.regex_replace(text, f"^{_MARK} ?", "", replace_global=False)
 
 
 class SharedModel(tf.saved_model.experimental.TrackableResource):
     """Named resource with a model, shared by all tokenizers of the same model.
 
-    The resource of tensorflow_text belongs to a kernel. `keras.utils.set_random_seed`
-    clears the kernel cache, which would break tokenizers created before the call.
+    The resource of `tensorflow_text.SentencepieceTokenizer` belongs to a kernel.
+    `keras.utils.set_random_seed` clears the kernel cache, which would break tokenizers
+    created before the call.
+
+    Args:
+        contents: Bytes of the model file, which must be valid.
+        name: Name of the resource, different for each model.
     """
 
     def __init__(self, contents: bytes, name: str) -> None:
@@ -90,12 +90,51 @@ class SharedModel(tf.saved_model.experimental.TrackableResource):
         _ = self.resource_handle  # create it eagerly, not in a traced graph
 
     def _create_resource(self) -> tf.Tensor:
-        from tensorflow_text.python.ops import sentencepiece_tokenizer
-
-        operations = sentencepiece_tokenizer.gen_sentencepiece_tokenizer
-        return operations.sentencepiece_op(
+        return _operations().sentencepiece_op(
             model=self._contents, shared_name=self._shared_name
         )
+
+    def tokenize(self, text: tf.Tensor, dtype: tf.DType) -> tf.RaggedTensor:
+        """Splits string (batch,) into pieces, (batch, None).
+
+        The pieces are ids if `dtype` is int32, or text if it is string.
+        """
+        values, row_splits = _operations().sentencepiece_tokenize_op(
+            self.resource_handle,
+            text,
+            nbest_size=0,
+            alpha=1.0,
+            add_bos=False,
+            add_eos=False,
+            reverse=False,
+            out_type=dtype,
+        )
+        return tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
+
+    def detokenize(self, pieces: tf.RaggedTensor) -> tf.Tensor:
+        """Joins pieces, int32 or string (batch, None), to string (batch,)."""
+        return _operations().sentencepiece_detokenize_op(
+            self.resource_handle,
+            pieces.values,
+            pieces.row_splits,
+            add_bos=False,
+            add_eos=False,
+            reverse=False,
+        )
+
+
+@functools.cache
+def _operations() -> Any:
+    """Loads the SentencePiece operations of tensorflow_text.
+
+    Importing tensorflow_text would load 24 libraries with all of its operations, which
+    takes 130 MB and as long as a tenth of TensorFlow's import.
+    """
+    spec = importlib.util.find_spec("tensorflow_text")
+    assert spec is not None and spec.submodule_search_locations is not None
+    folder = os.path.join(*spec.submodule_search_locations, "python", "ops")
+    path = os.path.join(folder, "_sentencepiece_tokenizer.so")
+    return tf.load_op_library(path)
 
 
 def read_model(contents: bytes, error_message: str) -> tuple[Any, Any]:

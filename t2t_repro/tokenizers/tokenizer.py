@@ -110,8 +110,7 @@ class Tokenizer(tf.Module):
         path = os.path.join(os.fspath(directory), self.file_name)
         write_bytes_atomically(path, self._contents)
 
-    # Eager calls also use graphs: one call replaces dozens, and keras-nlp returns
-    # tensors instead of Python lists only in a graph.
+    # Eager calls also use graphs: one call replaces dozens.
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def _encode_graph(self, text: tf.Tensor) -> tf.RaggedTensor:
         with tf.device("CPU"):  # TensorFlow keeps strings in CPU memory

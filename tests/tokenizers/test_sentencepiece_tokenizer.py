@@ -46,6 +46,20 @@ def test_ids_and_texts_match_the_sentencepiece_library(shared_dir):
     assert tokenizer.vocab_size == 6000
 
 
+def test_operations_equal_those_of_the_whole_tensorflow_text():
+    model = train_model(pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+    tokenizer = SentencePieceTokenizer(model, "any.model")
+    import tensorflow_text  # loads the library of the operations again
+
+    theirs = tensorflow_text.SentencepieceTokenizer(model)
+    ids = theirs.tokenize(LINES)
+    assert tokenizer.encode(LINES)[:, :-1].to_list() == ids.to_list()
+    assert (
+        tokenizer.decode(ids).numpy().tolist()
+        == theirs.detokenize(ids).numpy().tolist()
+    )
+
+
 @pytest.mark.parametrize("dummy_prefix", [True, False])
 def test_byte_fallback_model_restores_leading_spaces(dummy_prefix):
     model = train_model(
