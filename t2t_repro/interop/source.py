@@ -9,7 +9,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import fields_that_change
 from t2t_repro.interop.formats.array_store import Arrays
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.models.variables import named_variables
+from t2t_repro.models.variables import named_variables, without_values
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
@@ -95,7 +95,8 @@ def variable_shapes(
 
 
 def _build(hparams: HParams, tokenizer: Tokenizer) -> Transformer:
-    return build_model(hparams, tokenizer.vocab_size, tokenizer.target_vocab_size)
+    with without_values():
+        return build_model(hparams, tokenizer.vocab_size, tokenizer.target_vocab_size)
 
 
 def with_training(where: str, values: Mapping[str, Any]) -> HParams:

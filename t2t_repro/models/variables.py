@@ -1,6 +1,13 @@
 """Variables of a model by name."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import keras
+import tensorflow as tf
+
+from t2t_repro.layers.layer import Layer
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
@@ -14,3 +21,30 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     if not named or len(named) != len(model.trainable_variables):
         raise ValueError(f"{model.name} must have variables, with distinct paths")
     return named
+
+
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Lets models that are built in this context start with arbitrary weights.
+
+    Drawing random numbers takes most of the time of building a model, in vain if its
+    weights are read from a file afterwards.
+    """
+
+    def add_empty(layer: Layer, shape: Any, _: Any = None, **kwargs: Any) -> Any:
+        return keras.layers.Layer.add_weight(
+            layer, shape, **kwargs | {"initializer": _empty}
+        )
+
+    # The layers are the reference implementation, which a reader should find without
+    # this switch.
+    Layer.add_weight = add_empty  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del Layer.add_weight
+
+
+def _empty(shape: tuple[int, ...], dtype: Any = None) -> tf.Tensor:
+    """Allocates memory that takes no space until it is written."""
+    return tf.raw_ops.Empty(shape=shape, dtype=tf.as_dtype(dtype), init=False)

@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,10 +123,13 @@ class TensorFile:
 
         Raises DamagedCheckpointError if the tensor is missing or damaged.
         """
-        with _detected_damage(f"{self.prefix}: cannot read {name}"):
+        with self._detected_damage_of(name):
             value = self._reader.get_tensor(name)
         # NumPy's string dtype drops zero bytes at the end.
         return np.asarray(value, object if isinstance(value, bytes) else None)
+
+    def _detected_damage_of(self, name: str) -> AbstractContextManager[None]:
+        return _detected_damage(f"{self.prefix}: cannot read {name}")
 
     def assign_to(self, variables: Mapping[str, Any]) -> None:
         """Assigns the tensors to the variables of the same names.
@@ -142,8 +145,17 @@ class TensorFile:
                     f"checkpoint but {expected.get(name, 'missing')} in the model; use "
                     "the hyper-parameters and vocabulary of the checkpoint"
                 )
+        types = self._reader.get_variable_to_dtype_map()
         for name, variable in variables.items():
-            variable.assign(self.read(name))
+            with self._detected_damage_of(name):
+                # The variable keeps this tensor. NumPy arrays would be copied.
+                (value,) = tf.raw_ops.RestoreV2(
+                    prefix=str(self.prefix),
+                    tensor_names=[name],
+                    shape_and_slices=[""],
+                    dtypes=[types[name]],
+                )
+            variable.assign(value)
 
 
 def copied(variables: Mapping[str, Any]) -> Arrays:

@@ -19,7 +19,7 @@ from t2t_repro import hparams as hparam_sets
 from t2t_repro import problems
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.models.variables import named_variables
+from t2t_repro.models.variables import named_variables, without_values
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.checkpoint_rotation import ranked
 from t2t_repro.runs.checkpoints import Checkpoint, list_checkpoints, open_checkpoint
@@ -244,7 +244,8 @@ class ModelDir:
         """
         tokenizer = self.tokenizer()
         sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
-        model = build_model(self.hparams(), *sizes)
+        with without_values():
+            model = build_model(self.hparams(), *sizes)
         with checkpoint.held():
             checkpoint.tensors().assign_to(named_variables(model))
         return model

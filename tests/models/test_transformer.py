@@ -7,10 +7,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import hparams as hparam_sets
+from t2t_repro.layers.add_and_norm import LayerNormalization
 from t2t_repro.layers.label_smoothing import smoothed_cross_entropy
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.models.variables import named_variables
+from t2t_repro.models.variables import named_variables, without_values
 from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from tests import golden
 
@@ -103,6 +104,23 @@ def test_variables_of_every_layer_have_names():
     assert layers == {"layer_0", "layer_1"}
     # Two tables; per layer 4 or 8 projections, 4 feed-forward weights, 2 per norm.
     assert len(names) == 2 + 2 * (4 + 4 + 2 * 2) + 2 * (8 + 4 + 3 * 2)
+
+
+def test_models_built_without_values_have_the_same_variables():
+    def variables() -> dict[str, tuple]:
+        model = Transformer.from_hparams("tiny,position=learned", 20)
+        model.build()
+        named = named_variables(model)
+        return {name: (v.shape, v.dtype, v.trainable) for name, v in named.items()}
+
+    with pytest.raises(KeyError), without_values():
+        empty = variables()
+        raise KeyError
+    assert empty == variables()
+    # The initial values are those of the layers again.
+    layer = LayerNormalization()
+    layer.build((3,))
+    assert layer.scale.numpy().tolist() == [1, 1, 1]
 
 
 def test_dropout_depends_only_on_the_seed():
