@@ -16,6 +16,7 @@ Matrices that are multiplied by the same rows are concatenated for one matmul.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import tensorflow as tf
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
@@ -199,11 +200,10 @@ def _by_kernel(kernel: Tensor, padded: Tensor) -> _Matmul:
 
     `padded` is its copy with padded rows, from `prepack`.
     """
-    middle = [kernel.shape[0] // 2]
-    halves = ops.split(kernel, middle, 0)
+    halves = _halves(kernel, 0)
 
     def divided(x: Tensor) -> Tensor:
-        first, second = map(ops.matmul, ops.split(x, middle, 1), halves)
+        first, second = map(ops.matmul, _halves(x, 1), halves)
         return first + second
 
     return _matmul_for_any_rows(kernel, divided, padded, kernel.shape[1])
@@ -214,7 +214,7 @@ def _by_table(table: Tensor, padded: Tensor) -> _Matmul:
 
     `padded` is its transposed copy with padded rows, from `prepack`.
     """
-    halves = ops.split(table, [table.shape[0] // 2], 0)
+    halves = _halves(table, 0)
 
     def divided(x: Tensor) -> Tensor:
         products = [ops.matmul(x, ops.transpose(half)) for half in halves]
@@ -227,7 +227,16 @@ def _split_columns(matrix: Tensor) -> list[Tensor]:
     """Divides a large matrix, float (channels, units), into two of half the units."""
     if _is_small(matrix):
         return [matrix]
-    return list(ops.split(matrix, [matrix.shape[1] // 2], 1))
+    return _halves(matrix, 1)
+
+
+def _halves(x: Tensor, axis: int) -> list[Tensor]:
+    """Divides a tensor in two along an axis.
+
+    `ops.split` would compute the sizes in the graph, with 20 operations.
+    """
+    middle = x.shape[axis] // 2
+    return list(tf.split(x, [middle, x.shape[axis] - middle], axis))
 
 
 def _by_columns(matrices: list[Tensor]) -> _Matmul:
