@@ -6,7 +6,7 @@ projection, and prepacks the weights of small matmuls (`small_batch_matmul`).
 
 import copy
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import tensorflow as tf
 from keras import ops
@@ -30,6 +30,9 @@ from t2t_repro.layers.stacks import DecoderLayer
 from t2t_repro.models import generate
 from t2t_repro.models.ensemble import EnsembleDecoder, ModelDecoder
 from t2t_repro.models.transformer import Transformer
+
+Memory: TypeAlias = tuple[list[tuple[tf.Tensor, tf.Tensor]], tf.Tensor]
+"""Cross-attention's keys and values of each layer, and `KVCacheState.source_bias`."""
 
 
 class KVCacheDecoder:
@@ -62,21 +65,33 @@ class KVCacheDecoder:
         Args:
             inputs: int32 (batch, source), ending in EOS, 0-padded.
         """
+        return self.initial_state(self.read(inputs))
+
+    def read(self, inputs: tf.Tensor) -> Memory:
+        """Runs the encoder, and projects its output for each layer."""
         encoder_output, mask = self.model.encode(inputs)
         bias = (1.0 - tf.cast(mask[:, None], tf.float32)) * MASKED
         # Repeated for each hypothesis: oneDNN would fuse the addition of a broadcast
         # bias with the matmul, which takes twice as long for such small matrices.
         bias = tf.repeat(bias, self.beam_size, axis=2)
-        batch, slots = tf.shape(inputs)[0], len(self._slots.first_steps)
+        layers = self.model.decoder.layers_in_order()
+        attentions = [layer.cross_attention for layer in layers]
+        return [each.project_memory(encoder_output) for each in attentions], bias
+
+    def initial_state(self, memory: Memory) -> KVCacheState:
+        """Returns the state before the first step, from the result of `read`."""
+        layers, bias = memory
+        batch, slots = tf.shape(bias)[0], len(self._slots.first_steps)
         caches = []
-        for layer in self.model.decoder.layers_in_order():
+        for layer, cross in zip(
+            self.model.decoder.layers_in_order(), layers, strict=True
+        ):
             attention = layer.self_attention
-            keys, values = layer.cross_attention.project_memory(encoder_output)
             no_keys, no_values = (
-                tf.zeros([batch, attention.num_heads, slots, d], keys.dtype)
+                tf.zeros([batch, attention.num_heads, slots, d], cross[0].dtype)
                 for d in (attention.d_k, attention.d_v)
             )
-            caches.append(LayerKVCache(no_keys, no_values, keys, values))
+            caches.append(LayerKVCache(no_keys, no_values, *cross))
         return self._slots.initial_state(tuple(caches), bias)
 
     def prepacked(self, sentences: tf.Tensor) -> Self:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.fast.static_decoder import StaticDecoder, split_step_weights
+from t2t_repro.fast.cached_decoder import KVCacheDecoder, Memory
+from t2t_repro.fast.static_decoder import StaticDecoder, transpose_step_weights
 from t2t_repro.models.generate import as_one, generate
 from t2t_repro.models.transformer import Transformer
 
@@ -39,7 +40,7 @@ class CompiledSearch:
             )
         self._models = models
         self._search = search
-        self._matmuls = [split_step_weights(model) for model in models]
+        self._matmuls = [transpose_step_weights(model) for model in models]
 
     def is_for(self, inputs: tf.Tensor) -> bool:
         """Returns whether this search supports a batch, int32 (batch, source)."""
@@ -52,16 +53,30 @@ class CompiledSearch:
         """Translates a sentence, int32 (1, source), to ids and scores."""
         padding = _padded_length(inputs.shape[1]) - inputs.shape[1]
         inputs = tf.pad(inputs, [[0, 0], [0, padding]])
+        memories = self._read(inputs)
         # A direct call would warn that it is traced again for every length.
-        return self._translate.get_concrete_function(inputs)(inputs)
+        search = self._search_memories.get_concrete_function(inputs, memories)
+        return search(inputs, memories)
+
+    @tf.function(
+        autograph=False, input_signature=[tf.TensorSpec([None, None], tf.int32)]
+    )
+    def _read(self, inputs: tf.Tensor) -> list[Memory]:
+        """Runs the encoders, which XLA does not compile."""
+        beam = self._search.hypotheses
+        return [KVCacheDecoder(model, beam).read(inputs) for model in self._models]
 
     @tf.function(autograph=False, jit_compile=True)
-    def _translate(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _search_memories(
+        self, inputs: tf.Tensor, memories: Sequence[Memory]
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Implements `__call__`; traced and compiled once per padded length."""
         width = self._search.longest(inputs.shape[1])
         decoders = [
-            StaticDecoder(model, self._search.hypotheses, width, matmuls)
-            for model, matmuls in zip(self._models, self._matmuls, strict=True)
+            StaticDecoder(model, self._search.hypotheses, width, matmuls, memory)
+            for model, matmuls, memory in zip(
+                self._models, self._matmuls, memories, strict=True
+            )
         ]
         # The weights are already in the layout for XLA; `generate` would prepack them.
         result = generate.reference(self._search, as_one(decoders), inputs, width=width)

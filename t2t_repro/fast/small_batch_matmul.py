@@ -20,6 +20,7 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
+from t2t_repro.fast.xla_kernels import barrier
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
@@ -154,11 +155,12 @@ def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:
     return StepMatmuls(dict(zip(groups, matmuls, strict=True)))
 
 
-def split_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
+def transposed_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
     """Copies the current weights for small matmuls that XLA compiles.
 
-    XLA divides these matmuls among the cores itself. It reads two matrices of half the
-    columns faster than one matrix, and reads a transposed matrix slowest.
+    ``x W`` is computed as ``(W^T x^T)^T``, from a copy of ``W^T``. XLA reads it in the
+    order of its memory; the rows of W, which it would read side by side, conflict in
+    the caches of some processors.
 
     Args:
         groups: Layers that share a matmul, as for `prepack`.
@@ -166,11 +168,9 @@ def split_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
     """
     prepacked = {}
     for group in _with_own_weights(groups):
-        is_table = isinstance(group[0], TokenEmbedding)
         weights = _weights(group, dtype)
-        if is_table or len(group) > 1 or not _is_small(weights):
-            halves = _split_columns(ops.transpose(weights) if is_table else weights)
-            prepacked[group] = _by_columns(halves)
+        is_table = isinstance(group[0], TokenEmbedding)
+        prepacked[group] = _by_rows(weights if is_table else ops.transpose(weights))
     return StepMatmuls(prepacked)
 
 
@@ -223,13 +223,6 @@ def _by_table(table: Tensor, padded: Tensor) -> _Matmul:
     return _matmul_for_any_rows(table, divided, padded, table.shape[0])
 
 
-def _split_columns(matrix: Tensor) -> list[Tensor]:
-    """Divides a large matrix, float (channels, units), into two of half the units."""
-    if _is_small(matrix):
-        return [matrix]
-    return _halves(matrix, 1)
-
-
 def _halves(x: Tensor, axis: int) -> list[Tensor]:
     """Divides a tensor in two along an axis.
 
@@ -237,6 +230,15 @@ def _halves(x: Tensor, axis: int) -> list[Tensor]:
     """
     middle = x.shape[axis] // 2
     return list(tf.split(x, [middle, x.shape[axis] - middle], axis))
+
+
+def _by_rows(matrix: Tensor) -> _Matmul:
+    """Returns the matmul under XLA with a transposed matrix, (units, channels)."""
+
+    def transposed(x: Tensor) -> Tensor:
+        return ops.transpose(barrier(ops.matmul(matrix, barrier(ops.transpose(x)))))
+
+    return transposed
 
 
 def _by_columns(matrices: list[Tensor]) -> _Matmul:

@@ -3,9 +3,10 @@
 import tensorflow as tf
 
 from t2t_repro.fast import absorbed_attention
-from t2t_repro.fast.cached_decoder import KVCacheDecoder, matmuls_of_a_step
+from t2t_repro.fast.cached_decoder import KVCacheDecoder, Memory, matmuls_of_a_step
+from t2t_repro.fast.flat_attention import is_quantized
 from t2t_repro.fast.kv_cache import FixedKVCacheSlots, KVCacheState, LayerKVCache
-from t2t_repro.fast.small_batch_matmul import StepMatmuls, split_weights
+from t2t_repro.fast.small_batch_matmul import StepMatmuls, transposed_weights
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.models.transformer import Transformer
 
@@ -21,21 +22,26 @@ class StaticDecoder(KVCacheDecoder):
         model: The model, already built.
         beam_size: Number of hypotheses per sentence.
         width: Maximum number of steps.
-        matmuls: Matmuls of a step, from `split_step_weights`.
+        matmuls: Matmuls of a step, from `transpose_step_weights`.
+        memory: Result of `KVCacheDecoder.read`, with a static length. XLA would compile
+            the encoder, too, and compute it more slowly.
     """
 
     def __init__(
-        self, model: Transformer, beam_size: int, width: int, matmuls: StepMatmuls
+        self,
+        model: Transformer,
+        beam_size: int,
+        width: int,
+        matmuls: StepMatmuls,
+        memory: Memory,
     ) -> None:
         super().__init__(model, beam_size, matmuls)
         self._slots = FixedKVCacheSlots(**vars(self._slots), width=width)
+        self._memory = memory
 
     def start(self, inputs: tf.Tensor) -> KVCacheState:
-        """Runs the encoder; folds its output into the projections if it is short.
-
-        The inputs are int32 (batch, source), with a static length.
-        """
-        state = super().start(inputs)
+        """Returns the state before the first step; folds a short memory."""
+        state = self.initial_state(self._memory)
         caches = []
         layers = self.model.decoder.layers_in_order()
         for layer, cache in zip(layers, state.layers, strict=True):
@@ -60,11 +66,12 @@ class StaticDecoder(KVCacheDecoder):
         return super()._cross_attend(attention, y, cache, bias)
 
 
-def split_step_weights(model: Transformer) -> StepMatmuls:
+def transpose_step_weights(model: Transformer) -> StepMatmuls:
     """Copies the decoder's weights in a layout that is fast for XLA's matmuls."""
-    return split_weights(matmuls_of_a_step(model), model.compute_dtype)
+    return transposed_weights(matmuls_of_a_step(model), model.compute_dtype)
 
 
 def _is_foldable(source: int, attention: MultiHeadAttention) -> bool:
-    """Returns whether folding is possible (no bias) and makes the matrices smaller."""
-    return not attention.query.use_bias and source < min(attention.d_k, attention.d_v)
+    """Returns whether folding is possible and makes the matrices smaller."""
+    is_possible = not (attention.query.use_bias or is_quantized(attention))
+    return is_possible and source < min(attention.d_k, attention.d_v)

@@ -87,7 +87,7 @@ def test_compiles_once_per_padded_length(models):
     for length in (3, 4, 16, 17):
         inputs = tf.constant([[5] * (length - 1) + [1]])
         assert search(inputs)[0].shape[0] == 1
-    assert search._translate.experimental_get_tracing_count() == 2
+    assert search._search_memories.experimental_get_tracing_count() == 2
     assert compiled_search._padded_length(16) == 16
 
 

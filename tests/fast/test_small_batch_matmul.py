@@ -1,11 +1,15 @@
-"""Prepacked and split matmuls equal plain matmuls."""
+"""Prepacked and transposed matmuls equal plain matmuls."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.fast import small_batch_matmul
-from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack, split_weights
+from t2t_repro.fast.small_batch_matmul import (
+    StepMatmuls,
+    prepack,
+    transposed_weights,
+)
 from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 
 # (channels, units): large; large and odd; small; small, with padded rows.
@@ -147,12 +151,12 @@ def test_divides_matmuls_of_few_rows_and_a_large_matrix(
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_split_matmul_equals_the_matmul(shape, compiled):
+def test_transposed_matmul_equals_the_matmul(shape, compiled):
     x, matrix = matrices(shape, 4)
     expected = x.astype(np.int64) @ matrix.astype(np.int64)
     layer, table = dense(matrix), embedding(matrix.T)
     parts = tuple(map(dense, np.split(matrix, [shape[1] // 3], axis=1)))
-    matmul = split_weights([(layer,), parts, (table,)], "float32")
+    matmul = transposed_weights([(layer,), parts, (table,)], "float32")
 
     @tf.function(jit_compile=compiled, autograph=False)
     def products(x):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.fast.static_decoder import StaticDecoder, split_step_weights
+from t2t_repro.fast.cached_decoder import KVCacheDecoder
+from t2t_repro.fast.static_decoder import StaticDecoder, transpose_step_weights
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 
@@ -35,11 +36,16 @@ def model(request):
     return model
 
 
+def static_decoder(model):
+    memory = KVCacheDecoder(model, BEAM).read(tf.constant(INPUTS))
+    return StaticDecoder(model, BEAM, STEPS, transpose_step_weights(model), memory)
+
+
 @pytest.mark.medium
 @pytest.mark.parametrize("compiled", [False, True])
 def test_reordered_hypotheses_keep_their_own_past(model, compiled):
     """Selects random parents at each step, in place of a beam search."""
-    decoder = StaticDecoder(model, BEAM, STEPS, split_step_weights(model))
+    decoder = static_decoder(model)
 
     @tf.function(autograph=False, jit_compile=compiled)
     def step(before, index, state):
@@ -69,7 +75,7 @@ def test_reordered_hypotheses_keep_their_own_past(model, compiled):
 def test_folds_a_short_source(d_k, d_v, is_folded):
     model = Transformer.from_hparams(HParams(**SIZES, d_k=d_k, d_v=d_v), VOCAB_SIZE)
     model.build()
-    decoder = StaticDecoder(model, BEAM, STEPS, split_step_weights(model))
+    decoder = static_decoder(model)
     cache = decoder.start(tf.constant(INPUTS)).layers[0]
     # 3 heads and 5 source tokens.
     folded = (1, 12, 3 * 5), (1, 3 * 5, 12)
