@@ -135,10 +135,6 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
             "--xla compiles the optimized search, which --no-fast and "
             f"{fast.FAST}=0 disable; omit one of them"
         )
-    if args.xla and args.precision == "int8":
-        raise UserError(
-            "--xla and --precision int8 cannot be combined: XLA does not support int8"
-        )
     sampling = None
     if args.sampling:
         settings = {name: getattr(args, name) for name in _SAMPLING_FLAGS}

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from t2t_repro.fast import xla_kernels
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.fast.int8_matmul import (
     INT8_MAX,
@@ -150,9 +151,12 @@ class QuantizedMatmul:
         low, self.high = bounds or ActivationRange(0, 1)
         self._step = (self.high - low) / UINT8_MAX
         self._zero = round(-low / self._step)
+        # The range that the uint8 values represent.
+        ends = (-self._zero, UINT8_MAX - self._zero)
+        self._row_range = [end * self._step for end in ends]
         zero = self._zero * self._step * self._scale
-        sums = codes.sum(axis=0, dtype=np.int64)
-        self._bias = np.asarray(bias - zero * sums, np.float32)
+        self._sums = codes.sum(axis=0, dtype=np.int32)
+        self._bias = np.asarray(bias - zero * self._sums, np.float32)
         # A tf.function lets the graphs of an export share one copy of both tensors.
         self._constants = tf.function(self._bias_and_max, autograph=False)
 
@@ -160,19 +164,22 @@ class QuantizedMatmul:
         """Multiplies rows by the matrix.
 
         Args:
-            x: float32 (rows, channels); or quint8, from a call with `high`.
+            x: float32 (rows, channels); or the result of a call with `high`.
             high: If given, ReLU is applied and the result is quantized: the largest
                 uint8 represents this value, and larger values are clipped. None:
                 float32, no ReLU.
 
         Returns:
-            float32 (rows, units); with `high` quint8 (rows, units).
+            float32 (rows, units); with `high` quint8 (rows, units), or under XLA int8
+            as from `xla_kernels.quantize`.
         """
+        if xla_kernels.in_xla():
+            return self._in_xla(x, high)
         if x.dtype != tf.quint8:
             x, _, _ = tf.raw_ops.QuantizeV2(
                 input=x,
-                min_range=-self._zero * self._step,
-                max_range=(UINT8_MAX - self._zero) * self._step,
+                min_range=self._row_range[0],
+                max_range=self._row_range[1],
                 T=tf.quint8,
                 mode="MIN_COMBINED",
                 round_mode="HALF_AWAY_FROM_ZERO",
@@ -180,6 +187,15 @@ class QuantizedMatmul:
         bias, weight_max = self._constants()
         row_max = UINT8_MAX * self._step
         return int8_matmul(x, self.codes.value(), bias, row_max, weight_max, high)
+
+    def _in_xla(self, x: tf.Tensor, high: float | None) -> tf.Tensor:
+        """Implements `__call__` with XLA's matmul."""
+        if x.dtype == tf.float32:
+            x = xla_kernels.quantize(x, *self._row_range)
+        sums = xla_kernels.int8_matmul(x, self.codes.value(), self._sums)
+        scale = np.float32(self._step) * self._scale
+        y = tf.cast(sums, tf.float32) * scale + self._bias
+        return y if high is None else xla_kernels.quantize(y, 0.0, high)
 
     def _bias_and_max(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the bias and the value of INT8_MAX: float32 (units,) each."""
@@ -195,7 +211,7 @@ class QuantizedMatmul:
         Returns:
             float32 (..., channels).
         """
-        codes = tf.bitcast(tf.gather(self.codes.value(), ids), tf.int8)
+        codes = tf.gather(tf.bitcast(self.codes.value(), tf.int8), ids)
         return tf.cast(codes, tf.float32) * tf.gather(self._scale, ids)[..., None]
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig, Sampling
-from t2t_repro.fast import compiled_search
+from t2t_repro.fast import compiled_search, int8_matmul
 from t2t_repro.fast.compiled_search import CompiledSearch
+from t2t_repro.fast.quantization import RangeObserver, quantize_model
 from t2t_repro.models.generate import generate
 from t2t_repro.translation.translator import Translator
 from tests import tiny
@@ -57,6 +59,31 @@ def test_compiled_search_equals_the_plain_search(models, tokenizer, changes, ens
     for ours, theirs in zip(results, expected, strict=True):
         assert abs(ours.score - theirs.score) < 1e-4
         assert [o.text for o in ours.others] == [o.text for o in theirs.others]
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(
+    int8_matmul.unsupported_reason() is not None,
+    reason=f"{int8_matmul.unsupported_reason()}",
+)
+@pytest.mark.parametrize(("norm", "beam_size"), [("post", 3), ("pre", 1)])
+def test_compiled_int8_search_equals_the_int8_search(tokenizer, norm, beam_size):
+    fast.install("CPU")
+    model = tiny.random_model(norm=norm)
+    search = replace(SEARCH, beam_size=beam_size)
+    with RangeObserver(model) as observer:
+        list(Translator(model, tokenizer, search).translate_lines(LINES))
+    quantize_model(model, observer.bounds(1.0))
+    plain = Translator(model, tokenizer, search)
+    compiled = Translator(
+        model, tokenizer, search, for_one=CompiledSearch([model], search)
+    )
+    expected = list(plain.translate_lines(LINES, batch_size=1))
+    results = list(compiled.translate_lines(LINES, batch_size=1))
+    assert [each.text for each in results] == [each.text for each in expected]
+    scores = [[each.score for each in both] for both in (results, expected)]
+    # A last bit that differs before quantization changes an int8 value by 1.
+    np.testing.assert_allclose(*scores, atol=2e-3)
 
 
 def test_compiles_only_single_short_sentences(models, tokenizer, monkeypatch):

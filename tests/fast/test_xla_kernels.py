@@ -65,6 +65,27 @@ def test_matmul_outside_xla_is_the_reference():
     )
 
 
+@pytest.mark.parametrize("rows", [1, 4])
+def test_int8_matmul_is_exact(rows):
+    generator = np.random.default_rng(1)
+    values = generator.integers(0, 256, (rows, 512))
+    codes = generator.integers(-127, 128, (30, 512))
+    values[0], codes[0] = 255, 127  # The largest possible sum.
+
+    @tf.function(jit_compile=True)
+    def product(x):
+        # The range gives the uint8 value v to the activation v / 2 - 10.
+        quantized = xla_kernels.quantize(x, -10.0, 117.5)
+        matrix = tf.bitcast(tf.constant(codes, tf.int8), tf.qint8)
+        sums = codes.sum(axis=1, dtype=np.int32)
+        return xla_kernels.int8_matmul(quantized, matrix, sums)
+
+    x = tf.constant(values / 2 - 10, tf.float32)
+    # Activations are rounded to the nearest value, and clipped to the range.
+    x = tf.where(x > 117, 200.0, tf.where(x < -9.9, -20.0, x + 0.2))
+    np.testing.assert_array_equal(product(x), values @ codes.T)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_loss_and_gradient_equal_the_reference(smoothing):
     logits, labels = 5 * normal(ROWS, 40), tf.range(ROWS)
