@@ -128,15 +128,10 @@ def write_corpus(folder: Path, pairs: int) -> None:
     generator = np.random.default_rng(1)
     languages = {lang: made_up_words(generator) for lang in WMT_WORDS}
     for split, count in (("train", pairs), ("val", 100), ("test", 100)):
-        files = {
-            lang: open(folder / f"{split}.{lang}", "w", encoding="utf-8")  # noqa: SIM115
-            for lang in languages
-        }
         for lengths in lengths_of(generator, count):
             for side, (lang, words) in enumerate(languages.items()):
-                files[lang].write(lines_of(generator, words, lengths[:, side]))
-        for file in files.values():
-            file.close()
+                with open(folder / f"{split}.{lang}", "a", encoding="utf-8") as file:
+                    file.write(lines_of(generator, words, lengths[:, side]))
 
 
 def made_up_words(generator: np.random.Generator) -> npt.NDArray[np.str_]:

@@ -79,14 +79,8 @@ def draw() -> style.Drawn:
         changes = [
             change(kind, plain, padded_batch(fraction)) for fraction in FRACTIONS
         ]
-        padding.plot(
-            [100 * fraction for fraction in FRACTIONS],
-            changes,
-            label=name,
-            marker="os^"[number],
-            markersize=4,
-            **style.line(number),
-        )
+        percent = [100 * fraction for fraction in FRACTIONS]
+        padding.plot(percent, changes, label=name, **style.marked_line(number))
         others = [
             change(kind, plain, padded_batch(0, others_seed=n)) for n in (2, 3, 4)
         ]

@@ -71,7 +71,7 @@ def draw() -> style.Drawn:
         std = [float(each.std(axis=-1).mean()) for each in logits]
         peak = [float(weights(each).max(axis=-1).mean()) for each in logits]
         jacobian = [gradient_size(each) for each in logits]
-        look = style.line(number) | {"marker": "os^"[number], "markersize": 4}
+        look = style.marked_line(number)
         for axes, values in ((spread, std), (largest, peak), (gradient, jacobian)):
             axes.plot(SIZES, values, label=name, **look)
         facts[kind] = {

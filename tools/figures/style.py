@@ -106,6 +106,11 @@ def line(number: int) -> dict[str, Any]:
     }
 
 
+def marked_line(number: int) -> dict[str, Any]:
+    """Returns color, dashes and marker of the n-th line of a figure."""
+    return line(number) | {"marker": "os^Dv"[number], "markersize": 4}
+
+
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Writes a figure drawn in `styled` as PNG and SVG; returns both paths."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]

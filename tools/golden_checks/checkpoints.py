@@ -13,7 +13,7 @@ from t2t_repro.runs.checkpoints import TensorFile
 
 MOMENTS = 1e-5  # tolerance of Adam's moments after all steps
 BETA_POWERS = 1e-6
-_AVERAGED = "averaged.ckpt-0"
+AVERAGED = "averaged.ckpt-0"  # Average of the other checkpoints in the folder.
 
 
 def read(prefix: Path, name: str) -> Sheet:
@@ -60,8 +60,3 @@ def check_averaged(sheet: Sheet, parts: list[Sheet]) -> None:
     sheet.compare("global_step", 0, 0.0)
     for part in parts:
         part.take("global_step")
-
-
-def is_averaged(prefix: Path) -> bool:
-    """Returns whether a checkpoint is the average of the others in its folder."""
-    return prefix.name == _AVERAGED

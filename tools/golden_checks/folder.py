@@ -70,7 +70,7 @@ def _checked_checkpoints(folder: Path) -> Iterator[Sheet]:
     sheets = {p: checkpoints.read(p, f"{folder.name}/{p.name}") for p in prefixes}
     if not sheets:
         raise UserError(f"{folder}: no checkpoint found; copy the folder again")
-    averaged = [prefix for prefix in prefixes if checkpoints.is_averaged(prefix)]
+    averaged = [prefix for prefix in prefixes if prefix.name == checkpoints.AVERAGED]
     if averaged:
         parts = [sheets[prefix] for prefix in prefixes if prefix not in averaged]
         for prefix in averaged:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from figures import style
 
@@ -26,10 +26,8 @@ def draw(
         paths: Kind -> n -> path length.
     """
     figure, (count, clock, path) = style.panels(3)
-    marks = "os^Dv"
     for number, (kind, values) in enumerate(layers.items()):
-        look: dict[str, Any] = style.line(number)
-        look |= {"marker": marks[number], "markersize": 3.5, "label": kind}
+        look = style.marked_line(number) | {"label": kind}
         count.plot(lengths, values["operations"], **look)
         clock.plot(lengths, [1e3 * value for value in values["seconds"]], **look)
         if kind in paths:
