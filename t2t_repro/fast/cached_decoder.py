@@ -219,7 +219,7 @@ class KVCacheDecoder:
             weights = attention.attention_weights(query, keys, visible, distances)
             heads = attention.weighted_sum(weights, values, distances)
         else:
-            logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
+            logits = tf.matmul(query, keys, transpose_b=True)
             if is_quantized(attention):
                 weights = width_independent_softmax(logits + bias)
             else:
