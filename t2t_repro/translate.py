@@ -53,7 +53,8 @@ def _load(args: Any, lines: int | None) -> Prepared:
 
     directory = ModelDir(Path(args.model_dir))
     hparams = directory.hparams()
-    compiled = translate_flags.compiles_search(args, lines, hparams)
+    compile_after = translate_flags.compile_after(args, lines)
+    compiled = compile_after is not None
     give_each_batch_a_core(compiled)
     changes = translate_flags.search_changes(args, hparams)
     precision = model_flags.precision_of(args)
@@ -62,7 +63,7 @@ def _load(args: Any, lines: int | None) -> Prepared:
     if args.alignment:
         # The attention of an ensemble's first model aligns the words.
         align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
-    translator: Any = loaded.translator(compiled, **changes)
+    translator: Any = loaded.translator(compile_after, **changes)
     if args.terms is not None:
         translator = TermTranslator(translator, read_terms(Path(args.terms)))
         if translator.unwritable:

@@ -1,5 +1,6 @@
 """Beam search for single sentences, compiled by XLA."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -27,12 +28,19 @@ class CompiledSearch:
     Args:
         models: Models, already built; several form an ensemble.
         search: Settings of the beam search.
+        compile_after: Number of sentences of each padded length that are left to
+            another search, before the search for this length is compiled.
 
     Raises:
         ValueError: The settings select sampling or `tensor2tensor_rules`.
     """
 
-    def __init__(self, models: Sequence[Transformer], search: DecodingConfig) -> None:
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        search: DecodingConfig,
+        compile_after: int = 0,
+    ) -> None:
         if search.sampling or search.tensor2tensor_rules:
             raise ValueError(
                 "CompiledSearch supports neither sampling nor tensor2tensor_rules; "
@@ -40,14 +48,20 @@ class CompiledSearch:
             )
         self._models = models
         self._search = search
+        self._compile_after = compile_after
+        self._sentences: Counter[int] = Counter()  # By padded length.
         self._matmuls = [transpose_step_weights(model) for model in models]
 
     def is_for(self, inputs: tf.Tensor) -> bool:
-        """Returns whether this search supports a batch, int32 (batch, source)."""
-        sentences, source = inputs.shape
-        if sentences != 1:
+        """Counts a batch, int32 (batch, source); returns whether this search is for it.
+
+        It is for one sentence of a length that is, or may now be, compiled.
+        """
+        length = _padded_length(inputs.shape[1])
+        if inputs.shape[0] != 1 or self._search.longest(length) > _MAX_STEPS:
             return False
-        return self._search.longest(_padded_length(source)) <= _MAX_STEPS
+        self._sentences[length] += 1
+        return self._sentences[length] > self._compile_after
 
     def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Translates a sentence, int32 (1, source), to ids and scores."""

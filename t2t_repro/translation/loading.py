@@ -62,15 +62,20 @@ class Loaded(NamedTuple):
         """Returns the settings of the search; `changes` as in `search_of`."""
         return search_of(self.hparams, self.tokenizer, **changes)
 
-    def translator(self, compiled: bool = False, **changes: Any) -> Translator:
+    def translator(
+        self, compile_after: int | None = None, **changes: Any
+    ) -> Translator:
         """Returns a translator.
 
         Args:
-            compiled: Whether XLA compiles the search for batches of one sentence.
+            compile_after: Number of batches of one sentence after which XLA compiles
+                the search, as in `CompiledSearch`; None: it does not.
             **changes: As in `search_of`.
         """
         search = self.search(**changes)
-        for_one = CompiledSearch(self.models, search) if compiled else None
+        for_one = None
+        if compile_after is not None:
+            for_one = CompiledSearch(self.models, search, compile_after)
         return Translator(self.models, self.tokenizer, search, for_one=for_one)
 
 

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 import pytest
 
-from t2t_repro import fast, hparams
+from t2t_repro import fast
 from t2t_repro.command_line import translate_flags
 
 pytestmark = pytest.mark.usefixtures("fast_implementations")
@@ -16,29 +16,38 @@ PLAIN = {
     "tensor2tensor_rules": False,
     "prefix_file": None,
     "terms": None,
+    "input_file": "-",
 }
-NARROW = hparams.load("small")
 
 
-def compiles(lines=2_000, model=NARROW, **flags):
-    args = Namespace(**PLAIN | flags)
-    return translate_flags.compiles_search(args, lines, model)
+def compile_after(lines=500, **flags):
+    return translate_flags.compile_after(Namespace(**PLAIN | flags), lines)
 
 
-def test_compiles_many_batches_of_one_line_for_a_narrow_model(capsys):
-    assert compiles()
-    assert capsys.readouterr().err.startswith("compiling the search for 2,000 lines")
+@pytest.mark.parametrize(("precision", "lines"), [("float32", 500), ("int8", 3_000)])
+def test_compiles_many_batches_of_one_line(precision, lines, capsys):
+    assert compile_after(lines, precision=precision) == 0
+    assert capsys.readouterr().err.startswith(f"compiling the search for {lines:,} lin")
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_compiles_on_a_terminal_after_some_sentences(precision, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    flags = {"lines": None, "batch_size": 32, "precision": precision}
+    assert compile_after(**flags) == 30
+    assert compile_after(**flags, input_file="text.en") is None
+    assert compile_after(**flags, xla=False) is None
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
     "different",
     [
-        {"lines": 1_999},
+        {"lines": 499},
         {"lines": None},
-        {"model": NARROW.replace(d_model=257, num_heads=1)},
-        {"model": hparams.load("base")},
         {"batch_size": 2},
-        {"precision": "int8"},
+        {"lines": 2_999, "precision": "int8"},
+        {"lines": 3_000, "precision": "bfloat16"},
         {"prefix_file": "begin.de"},
         {"terms": "terms.tsv"},
         {"xla": False},
@@ -46,15 +55,15 @@ def test_compiles_many_batches_of_one_line_for_a_narrow_model(capsys):
     ids=str,
 )
 def test_does_not_compile_other_searches(different, capsys):
-    assert not compiles(**different)
+    assert compile_after(**different) is None
     assert capsys.readouterr().err == ""
 
 
 def test_does_not_compile_without_optimized_implementations():
     fast.uninstall()
-    assert not compiles()
+    assert compile_after() is None
 
 
 def test_xla_flag_compiles_without_a_message(capsys):
-    assert compiles(lines=None, model=hparams.load("base"), xla=True)
+    assert compile_after(lines=None, xla=True) == 0
     assert capsys.readouterr().err == ""

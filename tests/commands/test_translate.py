@@ -180,7 +180,7 @@ def test_alignments_follow_the_translations(trained, expected):
 def test_many_batches_of_one_line_are_compiled_by_default(
     trained, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(translate_flags, "LINES_THAT_PAY", 6)
+    monkeypatch.setitem(translate_flags.LINES_THAT_PAY, "float32", 6)
     text = tmp_path / "many.en"
     text.write_text("one two\nthree\ntwo\n" * 2)
     one_by_one = ("--input_file", str(text), "--batch_size", "1")

@@ -96,6 +96,10 @@ def test_compiles_only_single_short_sentences(models, tokenizer, monkeypatch):
     # A source of 193 tokens is padded to 208, and may take 258 steps.
     assert not is_for(1, 193)
     assert not is_for(2, 1)
+    later = CompiledSearch(models[:1], SEARCH, compile_after=2)
+    lengths = (16, 9, 17, 3, 17, 17)  # Padded to 16 or 32.
+    decisions = [later.is_for(tf.ones([1, length], tf.int32)) for length in lengths]
+    assert decisions == [False, False, False, True, False, True]
     # Batches and prefixes are translated without the compiled search.
     for_one = CompiledSearch(models[:1], SEARCH)
     translator = Translator(models[:1], tokenizer, SEARCH, for_one=for_one)
