@@ -1,5 +1,6 @@
 """Atomic writing of folders: filled under a temporary name, synced, then renamed."""
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from t2t_repro.system.locks import exclusive_lock, open_descriptor
 
 ASIDE = ".writing-"
 """Prefix of a folder's temporary name."""
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
 @contextmanager
@@ -60,4 +62,9 @@ def _sync(*paths: Path) -> None:
     """Flushes files and folder entries to disk, so that they survive a power cut."""
     for path in paths:
         with open_descriptor(path) as descriptor:
-            os.fsync(descriptor)
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                # CIFS and some FUSE file systems cannot sync folders.
+                if not (path.is_dir() and error.errno in _CANNOT_SYNC):
+                    raise

@@ -1,5 +1,10 @@
 """Tests of atomic folder writing."""
 
+import errno
+import os
+import stat
+from contextlib import nullcontext
+
 import pytest
 
 from t2t_repro.system.atomic_dir import whole_folder
@@ -38,3 +43,21 @@ def test_removes_temporary_folders_of_a_killed_process(tmp_path):
     with whole_folder(tmp_path / "final") as aside:
         assert list(aside.iterdir()) == []
     assert [path.name for path in tmp_path.iterdir()] == ["final"]
+
+
+@pytest.mark.parametrize(
+    ("error", "of_folders", "is_fatal"),
+    [(errno.EINVAL, True, False), (errno.EINVAL, False, True), (errno.EIO, True, True)],
+)
+def test_some_file_systems_cannot_sync_folders(
+    tmp_path, monkeypatch, error, of_folders, is_fatal
+):
+    def fsync(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) == of_folders:
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    raises = pytest.raises(OSError, match=os.strerror(error))
+    with raises if is_fatal else nullcontext(), whole_folder(tmp_path / "f") as aside:
+        fill(aside, "text")
+    assert (tmp_path / "f").exists() != is_fatal
