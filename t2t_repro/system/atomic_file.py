@@ -19,6 +19,14 @@ from typing import IO, Any, BinaryIO, TextIO, cast
 from t2t_repro.system.errors import UserError, counted
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# First bytes of compressed files, their kind and the remedy.
+_COMPRESSED = {
+    b"\x1f\x8b": ("gzip", "add .gz to its name, or decompress it with gunzip"),
+    b"BZh": ("bzip2", "decompress it with bunzip2"),
+    b"\xfd7zXZ\0": ("xz", "decompress it with unxz"),
+    b"\x28\xb5\x2f\xfd": ("Zstandard", "decompress it with unzstd"),
+    b"PK\x03\x04": ("ZIP", "extract it with unzip"),
+}
 # A complete or truncated multi-byte character at the end of a line.
 _LAST_CHARACTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 
@@ -80,10 +88,12 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
         name: Name of the file in error messages.
 
     Raises:
-        UserError: A line is not UTF-8 or contains a NUL character.
+        UserError: A line is not UTF-8 or contains a NUL character, the file is
+            compressed, or its lines end in CR only.
     """
     for number, line in enumerate(lines, 1):
         if number == 1:
+            _check_start(line, name)
             line = line.removeprefix(_BYTE_ORDER_MARK)
         if b"\0" in line:
             raise UserError(
@@ -98,6 +108,19 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
                 "is not valid UTF-8; convert the file, for example with "
                 "iconv -t UTF-8."
             ) from None
+
+
+def _check_start(line: bytes, name: str) -> None:
+    """Raises UserError if the first line shows that a file is not a list of lines."""
+    for start, (kind, remedy) in _COMPRESSED.items():
+        # Text may begin with BZh, but has no control characters.
+        if line.startswith(start) and re.search(rb"[^\t\r\n -~]", line):
+            raise UserError(f"{name} is a {kind} file, not text; {remedy}.")
+    if b"\r" in line.rstrip(b"\r") and not line.endswith(b"\n"):
+        raise UserError(
+            f"{name}: its lines end in CR only, not in LF; convert the file, for "
+            r"example with tr '\r' '\n'."
+        )
 
 
 def iterate_pairs(

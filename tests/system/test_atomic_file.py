@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
+import re
 
 import pytest
 
@@ -114,6 +117,29 @@ def test_reports_line_and_byte_of_invalid_utf8(tmp_path):
 def test_reports_line_and_byte_of_a_nul_character(tmp_path):
     with pytest.raises(UserError, match=r"text\.en:3:2: a NUL"):
         read_lines(_file(tmp_path, b"a\nb\nc\0d\n"))
+
+
+@pytest.mark.parametrize(
+    ("contents", "words"),
+    [
+        (gzip.compress(b"one\n"), "a gzip file, not text; add .gz to its name"),
+        (bz2.compress(b"one\n"), "a bzip2 file"),
+        (lzma.compress(b"one\n"), "a xz file"),
+        (b"PK\x03\x04\x14\0", "a ZIP file"),
+        (b"one\rtwo\r", "its lines end in CR only"),
+        (b"\xef\xbb\xbfone\rtwo", "its lines end in CR only"),
+    ],
+)
+def test_names_the_format_of_other_files(tmp_path, contents, words):
+    (tmp_path / "text").write_bytes(contents)
+    with pytest.raises(UserError, match=re.escape(words)):
+        read_lines(tmp_path / "text")
+
+
+@pytest.mark.parametrize("text", ["BZh is a word\n", "PK\n", "a\rb\n", "one\r"])
+def test_text_may_resemble_other_files(tmp_path, text):
+    (tmp_path / "text").write_bytes(text.encode())
+    assert read_lines(tmp_path / "text") == [text.removesuffix("\n").removesuffix("\r")]
 
 
 def test_rejects_a_missing_file_and_a_directory(tmp_path):
