@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import os
 import textwrap
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import yaml
 
@@ -238,6 +238,22 @@ class HParams(ModelFields):
         True, "Allow <unk> in outputs.", "Marian --allow-unk"
     )
     seed: int = setting(1, "Seed of all random numbers.", _OWN)
+
+    # Names in tensor2tensor, fairseq, OpenNMT and Transformers.
+    other_names: ClassVar[dict[str, str]] = {
+        "batch_size": "tokens_per_batch",
+        "max_tokens": "tokens_per_batch",
+        "hidden_size": "d_model",
+        "filter_size": "d_ff",
+        "num_hidden_layers": "num_layers",
+        "relu_dropout": "ffn_dropout",
+        "layer_prepostprocess_dropout": "dropout",
+        "learning_rate": "learning_rate_scale",
+        "learning_rate_constant": "learning_rate_scale",
+        "length_penalty": "alpha",
+        "max_steps": "train_steps",
+        "save_steps": "checkpoint_steps",
+    }
 
     def __post_init__(self) -> None:
         """Validates each field by its rule, then combinations of fields."""

@@ -115,17 +115,25 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 def check_keys(owner: type, values: Mapping[Any, object], where: str) -> None:
-    """Raises UserError if a key is not a field of `owner`; suggests a similar field.
+    """Raises UserError if keys are not fields of `owner`; suggests similar fields.
 
-    `where` names the file or flag in the message.
+    Args:
+        owner: Dataclass. Its `other_names`, if any, maps names of other systems to
+            fields.
+        values: Values by key.
+        where: File or flag in the message.
     """
-    fields = field_types(owner)
+    fields, others = field_types(owner), getattr(owner, "other_names", {})
+    unknown = []
     for key in values:
         if key not in fields:
-            hint = (
-                did_you_mean(str(key), fields) or f"; choose from {', '.join(fields)}"
-            )
-            raise UserError(f"{where}: unknown hyper-parameter {key!r}{hint}")
+            hint = did_you_mean(str(key), fields)
+            if key in others:
+                hint = f"; did you mean {others[key]!r}?"
+            hint = hint or f"; choose from {', '.join(fields)}"
+            unknown.append(f"unknown hyper-parameter {key!r}{hint}")
+    if unknown:
+        raise UserError(f"{where}: {' '.join(unknown)}")
 
 
 def checked(owner: type, name: str, value: object, where: str) -> Any:
@@ -155,16 +163,19 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
     Raises UserError for text without '=', an unknown or repeated key, or an invalid
     value.
     """
-    values: dict[str, Any] = {}
+    texts: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             raise UserError(f"{where}: {part!r} is not of the form key=value")
-        check_keys(owner, {key: value}, where)
-        if key in values:
+        if key in texts:
             raise UserError(f"{where}: {key} is given twice")
-        values[key] = checked(owner, key, _parsed(owner, key, value), where)
-    return values
+        texts[key] = value
+    check_keys(owner, texts, where)
+    return {
+        key: checked(owner, key, _parsed(owner, key, value), where)
+        for key, value in texts.items()
+    }
 
 
 def _parsed(owner: type, name: str, text: str) -> Any:

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from t2t_repro import hparams
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.settings import rule_of
 from t2t_repro.system.errors import UserError
@@ -116,3 +117,15 @@ def test_auto_is_resolved_once_and_explicit_values_are_kept():
     # Before "auto" is resolved, the CPU default applies: seven micro-batches of up to
     # 25,000 / 7 positions.
     assert hparams.tokens_per_part == 3571
+
+
+def test_all_unknown_names_are_reported_with_those_of_other_systems():
+    words = "'batch_size'; did you mean 'tokens_per_batch'.*'wamup_steps'; did you mean"
+    with pytest.raises(UserError, match=words):
+        hparams.load("base,batch_size=32,wamup_steps=2")
+
+
+def test_names_of_other_systems_stand_for_fields():
+    names = {field.name for field in dataclasses.fields(HParams)}
+    assert set(HParams.other_names.values()) <= names
+    assert not names & HParams.other_names.keys()
