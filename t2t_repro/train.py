@@ -183,7 +183,11 @@ def _run(
         data_dir=Path(args.data_dir),
         model_dir=ModelDir(Path(args.model_dir or f"models/{name}")),
         strategy=strategy.choose(
-            args.strategy, args.replicas, args.communication, settings.xla is True
+            args.strategy,
+            args.replicas,
+            args.communication,
+            settings.xla is True,
+            functools.partial(print, file=_stream(args), flush=True),
         ),
         stream=_stream(args),
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,

@@ -2,6 +2,10 @@
 
 import json
 import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import tensorflow as tf
 
@@ -18,11 +22,20 @@ NAMES = ("auto", "one_device", "mirrored", "multi_worker")
 # packs of 1 to 16 MiB than in a single pack.
 _RING_PACK_BYTES = 4 * 2**20
 
+# The workers of a job do not start at exactly the same time.
+_PATIENCE_SECONDS = 3.0
+
 
 def choose(
-    name: str, replicas: int = 0, communication: str = "auto", xla: bool = False
+    name: str,
+    replicas: int = 0,
+    communication: str = "auto",
+    xla: bool = False,
+    log: Callable[[str], object] = print,
 ) -> tf.distribute.Strategy:
     """Returns a distribution strategy; must be called before TensorFlow is used.
+
+    With several workers, it waits until all of them have started.
 
     Args:
         name: "one_device", "mirrored" (this machine's GPUs; without GPUs, the CPU split
@@ -34,6 +47,7 @@ def choose(
             "auto" (nccl for GPUs, otherwise ring).
         xla: Whether XLA compiles the gradient; it then distributes the work over the
             processor's cores itself.
+        log: Function called with the workers that have not started.
 
     Raises:
         UserError: The name is unknown, the machine has fewer GPUs than replicas, or the
@@ -60,6 +74,7 @@ def choose(
                 f"workers; set TF_CONFIG to {_TF_CONFIG} for each of them, or start "
                 "them with srun"
             )
+        _wait_for_workers(*_addresses(), log)
         return tf.distribute.MultiWorkerMirroredStrategy(
             communication_options=_communication(communication, bool(gpus))
         )
@@ -128,9 +143,72 @@ def _tasks() -> int:
         cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
         return sum(len(addresses) for addresses in cluster.values())
     except (ValueError, AttributeError, TypeError):
-        raise UserError(
-            f"TF_CONFIG is not JSON of the form {_TF_CONFIG}; unset it or correct it"
-        ) from None
+        raise _invalid_tf_config() from None
+
+
+def _addresses() -> tuple[str, list[str]]:
+    """Returns the address of this worker in TF_CONFIG, and those of the others."""
+    try:
+        config = json.loads(os.environ["TF_CONFIG"])
+        cluster, task = config["cluster"], config["task"]
+        own = cluster[task["type"]][int(task["index"])]
+        int(own.rpartition(":")[2])
+        return own, [each for job in cluster.values() for each in job if each != own]
+    except (ValueError, AttributeError, TypeError, LookupError):
+        raise _invalid_tf_config() from None
+
+
+def _invalid_tf_config() -> UserError:
+    return UserError(
+        f"TF_CONFIG is not JSON of the form {_TF_CONFIG}; unset it or correct it"
+    )
+
+
+def _wait_for_workers(
+    own: str, others: Sequence[str], log: Callable[[str], object]
+) -> None:
+    """Waits until all other workers accept connections; logs the missing ones.
+
+    TensorFlow also waits for them, but silently, and it ignores Ctrl-C and SIGTERM
+    meanwhile. Until TensorFlow listens on this worker's port, this function does.
+
+    Args:
+        own: Address of this worker, host:port.
+        others: Addresses of the other workers.
+        log: Function called with a message if workers are missing.
+    """
+    port = int(own.rpartition(":")[2])
+    try:
+        both = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if both else socket.AF_INET
+        server = socket.create_server(("", port), family=family, dualstack_ipv6=both)
+    except OSError:
+        return  # TensorFlow reports that it cannot use the port.
+    with server:
+        server.setblocking(False)
+        begun, logged = time.monotonic(), others[:0]
+        while missing := [each for each in others if not _accepts(each)]:
+            if missing != logged and time.monotonic() - begun > _PATIENCE_SECONDS:
+                logged = missing
+                log(
+                    f"waiting for {len(missing)} of {len(others) + 1} workers: "
+                    f"{', '.join(missing)}; run the same command there, or unset "
+                    "TF_CONFIG to train on this machine only"
+                )
+            with suppress(BlockingIOError):
+                while True:
+                    server.accept()[0].close()
+            time.sleep(0.2)
+
+
+def _accepts(address: str) -> bool:
+    """Returns whether a process accepts connections at host:port."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _take_cluster_from_slurm() -> None:

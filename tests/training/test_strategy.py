@@ -3,9 +3,12 @@
 import io
 import json
 import os
+import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count, pairwise, product
 from pathlib import Path
+from queue import Queue
 from types import SimpleNamespace
 
 import numpy as np
@@ -257,3 +260,34 @@ def test_rejects_more_tasks_than_gpus(monkeypatch):
 )
 def test_exactly_one_task_is_the_chief(kinds, task_type, task_id, expected):
     assert strategy.is_chief(cluster(kinds, task_type, task_id)) is expected
+
+
+def listening(address):
+    host, port = address.split(":")
+    return socket.create_server((host, int(port)))
+
+
+def test_a_worker_waits_for_the_others_and_names_them(monkeypatch):
+    monkeypatch.setattr(strategy, "_PATIENCE_SECONDS", 0.0)
+    own, one, other = free_addresses(3)
+    lines = Queue()
+    with ThreadPoolExecutor(1) as pool, listening(one):
+        waits = pool.submit(strategy._wait_for_workers, own, [one, other], lines.put)
+        line = lines.get(timeout=60)
+        assert line.startswith(f"waiting for 1 of 3 workers: {other}; run the same")
+        assert strategy._accepts(own)
+        assert not waits.done()
+        with listening(other):
+            waits.result(timeout=60)
+    assert lines.empty()
+
+
+def test_a_waiting_worker_can_be_interrupted(monkeypatch):
+    monkeypatch.setattr(strategy, "_PATIENCE_SECONDS", 0.0)
+
+    def interrupt(line):
+        signal.raise_signal(signal.SIGINT)
+
+    own, other = free_addresses(2)
+    with pytest.raises(KeyboardInterrupt):
+        strategy._wait_for_workers(own, [other], interrupt)
