@@ -9,6 +9,7 @@ import argparse
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -23,6 +24,11 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
 
 _VERBOSE = "T2T_REPRO_VERBOSE"
+_PATH_FLAG = re.compile(
+    r".*_(dir|file|spm|yml|json)|checkpoint|compile_cache|folder|compare|config|gold|"
+    r"test|terms|output|hparams"
+)
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -61,7 +67,15 @@ class ArgumentParser(argparse.ArgumentParser):
                 break
             if name.startswith("--") and name not in flags:
                 self.error(f"unknown flag {name}{did_you_mean(name, flags)}")
-        return super().parse_known_args(arguments, namespace)
+        values, rest = super().parse_known_args(arguments, namespace)
+        for name, value in vars(values).items():
+            if not _PATH_FLAG.fullmatch(name):
+                continue
+            if isinstance(value, str):
+                setattr(values, name, _local_path(name, value))
+            elif isinstance(value, list):
+                setattr(values, name, [_local_path(name, path) for path in value])
+        return values, rest
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with status 2."""
@@ -74,6 +88,16 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
         has_default = action.default not in (None, False, "", ())
         return super()._get_help_string(action) if has_default else action.help
+
+
+def _local_path(flag: str, path: str) -> str:
+    """Expands the home directory in a path; raises UserError for a URL."""
+    if _URL.match(path):
+        raise UserError(
+            f"--{flag} {path}: a URL is not supported; copy the files to this machine, "
+            "or mount them, and give their path"
+        )
+    return os.path.expanduser(path)
 
 
 def add_fast_flag(parser: argparse.ArgumentParser) -> None:

@@ -109,6 +109,21 @@ def test_good_arguments_are_parsed():
     assert (args.model_dir, args.beam_size, args.json) == ("m", 2, True)
 
 
+def test_paths_are_local_and_may_begin_with_the_home_directory(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    parser = cli.ArgumentParser("")
+    for name in ("--model_dir", "--input_file", "--text"):
+        parser.add_argument(name)
+    parser.add_argument("--reference_file", nargs="+")
+    flags = ["--model_dir=~/m", "--reference_file", "a~", "~/b", "--text=~/http://c"]
+    args = parser.parse_args(flags)
+    assert (args.model_dir, args.input_file) == ("/home/me/m", None)
+    assert (args.reference_file, args.text) == (["a~", "/home/me/b"], "~/http://c")
+    for url in ("gs://bucket/m", "s3://b", "file:///m", "hdfs://n:9000/m"):
+        with pytest.raises(UserError, match=f"--model_dir {url}: a URL is not"):
+            parser.parse_args(["--model_dir", url])
+
+
 def test_help_shows_only_informative_defaults(capsys):
     with pytest.raises(SystemExit) as stopped:
         parser().parse_args(["--help"])
