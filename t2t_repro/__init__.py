@@ -36,6 +36,9 @@ def __getattr__(name: str) -> Any:
     """Imports a public name on first access."""
     if name not in _EXPORTS:
         raise AttributeError(f"module 't2t_repro' has no attribute {name!r}")
+    if name == "load":
+        module = importlib.import_module("t2t_repro.system.quiet_import")
+        module.use_tensorflow_backend()
     module_name, attribute = _EXPORTS[name]
     module = importlib.import_module(f"t2t_repro.{module_name}")
     return module if attribute is None else getattr(module, attribute)

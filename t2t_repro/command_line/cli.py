@@ -17,7 +17,10 @@ from typing import Any, NoReturn
 from t2t_repro.command_line.error_lines import error_line
 from t2t_repro.hparams.settings import INT32_MAX, did_you_mean
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.quiet_import import import_tensorflow_quietly
+from t2t_repro.system.quiet_import import (
+    import_tensorflow_quietly,
+    use_tensorflow_backend,
+)
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
@@ -58,7 +61,11 @@ class ArgumentParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parses the flags and reports unknown flags before missing ones."""
+        """Parses the flags and reports unknown flags before missing ones.
+
+        A `~` at the start of a path is expanded, because a shell leaves `--flag=~/path`
+        as it is. Raises UserError for a URL instead of a path.
+        """
         arguments = list(sys.argv[1:] if args is None else args)
         flags = self._option_string_actions
         for argument in arguments:
@@ -194,7 +201,11 @@ def run(
 
 
 def start_tensorflow(verbose: bool = False) -> None:
-    """Imports TensorFlow and, unless `verbose`, suppresses its log output."""
+    """Imports TensorFlow and, unless `verbose`, suppresses its log output.
+
+    Raises UserError if Keras has been imported with another backend.
+    """
+    use_tensorflow_backend()
     if not verbose and not os.environ.get(_VERBOSE):
         import_tensorflow_quietly()
 

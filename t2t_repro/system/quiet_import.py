@@ -1,11 +1,32 @@
-"""Import of TensorFlow without its log lines."""
+"""Import of TensorFlow without its log lines, and as the backend of Keras."""
 
 import gc
+import importlib.util
 import os
 import sys
 import tempfile
 
 from t2t_repro.system import gpus
+from t2t_repro.system.errors import UserError
+
+
+def use_tensorflow_backend() -> None:
+    """Selects TensorFlow as the backend of Keras, which trained models need.
+
+    The variable takes precedence over ~/.keras/keras.json. Raises UserError if Keras
+    has been imported with another backend, which cannot be changed afterwards.
+    """
+    keras = sys.modules.get("keras")
+    if keras is None:
+        os.environ["KERAS_BACKEND"] = "tensorflow"
+    elif (backend := keras.config.backend()) != "tensorflow":
+        raise UserError(
+            f"Keras was imported with the backend {backend}, but trained models need "
+            "TensorFlow: set KERAS_BACKEND=tensorflow before importing Keras"
+        )
+    if importlib.util.find_spec("tf_keras") is None:
+        # TensorFlow would fail to import tf_keras, in an endless recursion.
+        os.environ.pop("TF_USE_LEGACY_KERAS", None)
 
 
 def import_tensorflow_quietly() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from t2t_repro import fast
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.system.quiet_import import use_tensorflow_backend
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.loading import Loaded, load_models
 from t2t_repro.translation.pair_scores import PairScorer
@@ -82,7 +83,9 @@ def load(
             "int8" calibrates the model on the validation split.
 
     Raises:
-        UserError: The model or checkpoint is missing or damaged.
+        UserError: The model or checkpoint is missing or damaged, or Keras was imported
+            with another backend than TensorFlow.
     """
+    use_tensorflow_backend()
     fast.install()
     return TrainedModel(load_models(model_dir, checkpoint, precision))
