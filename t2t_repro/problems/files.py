@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from t2t_repro.problems.problem import Problem, check_split
-from t2t_repro.system.atomic_file import iterate_lines, iterate_pairs
+from t2t_repro.system.atomic_file import is_special, iterate_lines, iterate_pairs
 from t2t_repro.system.errors import UserError
 
 
@@ -83,7 +83,10 @@ class FilesProblem(Problem):
                     f"--{side}_lang {lang!r}: use a language code such as en, which is "
                     "the ending of the files."
                 )
-        languages = self._languages_of("train")
+        trained = languages = self._languages_of("train")
+        if len(trained) < 2:
+            # A training whose data are encoded can resume without the training files.
+            languages = self._languages_of("val")
         if source_lang is None and target_lang is None:
             if languages == ["de", "en"]:
                 return "en", "de"  # the paper's main experiment
@@ -92,7 +95,7 @@ class FilesProblem(Problem):
             source_lang = source_lang or other.get(target_lang)
             target_lang = target_lang or other.get(source_lang)
         if source_lang is None or target_lang is None:
-            files = (f"train.{lang}" for lang in languages)
+            files = (f"train.{lang}" for lang in trained)
             listed = ", ".join(files) or "no train.* file"
             raise UserError(
                 "--problem files needs --source_lang and --target_lang: "
@@ -101,7 +104,9 @@ class FilesProblem(Problem):
         if source_lang == target_lang:
             raise UserError(
                 f"--source_lang and --target_lang are both {source_lang}; give two "
-                "different languages."
+                "different languages. To train within one language, rename the target "
+                f"files, for example to train.{source_lang}2, and give --target_lang "
+                f"{source_lang}2."
             )
         return source_lang, target_lang
 
@@ -135,7 +140,7 @@ def file_of_split(plain: Path, split: str, hint: str = "") -> Path:
 
     Raises:
         UserError: Neither or both of the plain and the compressed file exist, or the
-            path is a directory.
+            path is not a regular file.
     """
     paths = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
     if len(paths) == 2:
@@ -147,6 +152,11 @@ def file_of_split(plain: Path, split: str, hint: str = "") -> Path:
         )
     if paths[0].is_dir():
         raise UserError(f"{paths[0]} is a directory, but must be a text file.")
+    if is_special(paths[0]):
+        raise UserError(
+            f"{paths[0]} is a pipe or device, but it is read several times; copy its "
+            "contents to a regular file."
+        )
     return paths[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import pytest
 
@@ -107,3 +108,23 @@ def test_fingerprint_depends_on_training_text_and_direction(folder):
     with open(folder / "train.de", "a") as file:
         file.write("mehr\n")
     assert _create(folder).fingerprint() != before
+
+
+def test_rejects_a_pipe(folder):
+    (folder / "train.en").unlink()
+    os.mkfifo(folder / "train.en")
+    for read in (
+        _create(folder).fingerprint,
+        lambda: next(_create(folder).pairs("train")),
+    ):
+        with pytest.raises(UserError, match=r"train\.en is a pipe or device"):
+            read()
+
+
+def test_infers_the_languages_without_training_files(folder):
+    for lang in ("en", "de"):
+        (folder / f"train.{lang}").unlink()
+    problem = _create(folder)
+    assert (problem.source_lang, problem.target_lang) == ("en", "de")
+    with pytest.raises(UserError, match=r"train\.en does not exist"):
+        problem.fingerprint()
