@@ -1,7 +1,7 @@
 """Builds the vocabulary and the encoded shards of a problem.
 
 Existing files are checked, and rebuilt if they are damaged or were made from other
-data. Training builds missing files automatically.
+data. Training does the same.
 """
 
 import sys
@@ -42,7 +42,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         Path(args.data_dir),
         lambda line: print(line, file=stream, flush=True),
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
-        renew=True,
     )
     splits = {
         split: asdict(manifest)

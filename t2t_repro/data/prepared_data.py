@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t2t_repro.data.encoded_pairs import EncodedPairs
-from t2t_repro.data.manifest import Manifest, Origin, read_manifest
+from t2t_repro.data.manifest import MANIFEST_FILE, Manifest, Origin, read_manifest
 from t2t_repro.data.shards import load_shards, write_shards
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.checks import Checks
@@ -53,10 +53,12 @@ def prepare(
     data_dir: Path,
     say: Callable[[str], None],
     vocab_file: Path | None = None,
-    renew: bool = False,
     fingerprints: Mapping[str, str] | None = None,
 ) -> PreparedData:
     """Builds the vocabulary and shards of a problem, or reuses existing ones.
+
+    Shards that are damaged, or were made from other data or with another vocabulary,
+    are encoded again. For the training split, this includes the vocabulary.
 
     Args:
         problem: The corpus.
@@ -64,19 +66,20 @@ def prepare(
         data_dir: Folder of the data; results are written to its subfolder ``encoded``.
         say: Called with each log line.
         vocab_file: Existing vocabulary to use. Default: builds one.
-        renew: Whether to rebuild everything if a file is damaged or outdated.
         fingerprints: Precomputed fingerprints by split (see `fingerprint`); missing
             ones are computed.
 
     Raises:
-        UserError: If the data cannot be read; without `renew`, also if a shard is
-            damaged or was made from other data or with another vocabulary.
+        UserError: If data that must be encoded cannot be read.
     """
-    if vocab_file is not None and vocab_file.is_dir():
-        raise UserError(f"--vocab_file {vocab_file} is a folder; specify a file")
-    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
+    vocabulary, given = f"{hparams.tokenizer}-{hparams.vocab_size}", None
     if vocab_file is not None:
+        if vocab_file.exists() and not vocab_file.is_file():
+            kind = "folder" if vocab_file.is_dir() else "pipe or device"
+            raise UserError(f"--vocab_file {vocab_file} is a {kind}; specify a file")
         vocabulary = load_tokenizer(vocab_file).fingerprint[:12]
+        # The file may be in the folder that is rebuilt.
+        given = vocab_file.suffix, vocab_file.read_bytes()
     languages = f"{problem.source_lang}-{problem.target_lang}"
     directory = data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
     fingerprints = _fingerprints(problem, fingerprints or {})
@@ -85,28 +88,26 @@ def prepare(
     waiting = f"waiting for another process that prepares data in {data_dir}"
     # Several training runs may share the folder.
     with exclusive_lock(data_dir, lambda: say(waiting)), _folder(directory):
-        if renew:
-            job.remove_unusable()
-        tokenizer = job.vocabulary(vocab_file)
+        splits = job.usable_shards()
+        tokenizer = job.vocabulary(given)
         warnings = job.saved_warnings()
         checks = None
         if warnings is None:
             held_out = [split for split in fingerprints if split != "train"]
             checks = Checks(problem, held_out)
-        splits = {}
         for split in ENCODED_SPLITS:
-            if (directory / split).exists():
+            if split in splits:
                 say(f"reusing {directory / split}")
-            else:
-                pairs = problem.pairs(split)
-                if checks is not None and split == "train":
-                    pairs = checks.collect(pairs)
-                job.encode(split, pairs, tokenizer)
-            splits[split] = load_shards(
-                directory / split, tokenizer.fingerprint, fingerprints[split]
-            )
+                continue
+            pairs = problem.pairs(split)
+            if checks is not None and split == "train":
+                pairs = checks.collect(pairs)
+            splits[split] = job.encode(split, pairs, tokenizer)
         if checks is not None:
-            warnings = checks.findings()
+            # The training text may be gone if its shards are complete.
+            with suppress(UserError):
+                warnings = checks.findings()
+        if checks is not None and warnings is not None:
             results = {"data": fingerprints, "findings": warnings}
             text = json.dumps(results, indent=1) + "\n"
             write_text_atomically(directory / CHECKS_FILE, text)
@@ -171,25 +172,44 @@ class _Preparation:
         except (OSError, ValueError, LookupError, TypeError):
             return None
 
-    def remove_unusable(self) -> None:
-        """Deletes the folder if any file is damaged or was made from other data."""
-        if not any(self.directory.iterdir()):
-            return
-        try:
-            vocabulary = load_tokenizer(self.directory).fingerprint
-            for split in ENCODED_SPLITS:
-                folder = self.directory / split
-                if folder.exists():
-                    load_shards(folder, vocabulary, self.fingerprints[split])
-        except UserError as error:
-            self.say(f"rebuilding {self.directory}: {error}")
-            shutil.rmtree(self.directory)
-            self.directory.mkdir()
+    def usable_shards(self) -> dict[str, EncodedPairs]:
+        """Opens the encoded splits, and deletes those that must be encoded again.
 
-    def vocabulary(self, vocab_file: Path | None) -> Tokenizer:
-        """Loads the vocabulary of the folder; builds or copies it if it is missing."""
+        If the training split must be, the vocabulary that was built from it and the
+        other splits are deleted as well. Raises UserError, before anything is deleted,
+        if the text cannot be read.
+        """
+        shards: dict[str, EncodedPairs] = {}
+        for split in ENCODED_SPLITS:
+            folder = self.directory / split
+            if not (folder / MANIFEST_FILE).exists():
+                continue
+            try:
+                vocabulary = load_tokenizer(self.directory).fingerprint
+                fingerprint = self.fingerprints[split]
+                shards[split] = load_shards(folder, vocabulary, fingerprint)
+            except UserError as error:
+                next(iter(self.problem.pairs(split)), None)
+                reason = str(error).partition(": run datagen")[0]
+                self.say(f"encoding {split} again: {reason}")
+                whole = split == "train"
+                for path in self.directory.glob("*" if whole else split):
+                    if (path / MANIFEST_FILE).exists():
+                        shutil.rmtree(path)
+                    elif path.name.startswith("vocab."):
+                        path.unlink()
+                if whole:
+                    break
+        return shards
+
+    def vocabulary(self, given: tuple[str, bytes] | None) -> Tokenizer:
+        """Loads the vocabulary of the folder; builds or copies it if it is missing.
+
+        Args:
+            given: Suffix and contents of an existing vocabulary file.
+        """
         kind = self.hparams.tokenizer
-        suffix = vocab_file.suffix if vocab_file else SUFFIXES.get(kind)
+        suffix = given[0] if given else SUFFIXES.get(kind)
         if suffix is None:
             raise UserError(
                 f"hparams: the vocabulary of tokenizer={kind} cannot be built from "
@@ -198,8 +218,8 @@ class _Preparation:
         path = self.directory / f"vocab{suffix}"
         if path.exists():
             self.say(f"reusing {path}")
-        elif vocab_file is not None:
-            write_bytes_atomically(path, vocab_file.read_bytes())
+        elif given is not None:
+            write_bytes_atomically(path, given[1])
         else:
             self.say(f"building a vocabulary of {self.hparams.vocab_size:,} subwords")
             try:
@@ -217,8 +237,8 @@ class _Preparation:
 
     def encode(
         self, split: str, pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer
-    ) -> None:
-        """Encodes a split and reports skipped pairs."""
+    ) -> EncodedPairs:
+        """Encodes a split, reports skipped pairs and returns the shards."""
         problem = self.problem
         self.say(f"encoding {problem.name} {split}")
         origin = Origin(
@@ -230,6 +250,7 @@ class _Preparation:
         )
         folder, counted = self.directory / split, self._counted(pairs)
         self.say(_summary(write_shards(counted, tokenizer, folder, split, origin)))
+        return load_shards(folder)
 
     def _counted(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yields the pairs; reports their number every `_PROGRESS_PAIRS` pairs."""

@@ -43,7 +43,7 @@ def test_datagen_rebuilds_damaged_files(arguments, tmp_path):
     (folder / "train/manifest.json").write_text("{", encoding="utf-8")
     result = run_command.run("datagen", *arguments)
     assert result.status == 0
-    assert result.out.startswith(f"rebuilding {folder}: ")
+    assert result.out.startswith(f"encoding train again: {folder}/train/manifest.json")
     assert run_command.run("datagen", *arguments).out.startswith("reusing")
 
 

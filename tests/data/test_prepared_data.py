@@ -116,11 +116,15 @@ def test_skipped_pairs_are_reported(run):
 @pytest.mark.parametrize("name", ["train.en", "val.de"])
 def test_changed_data_is_detected_and_rebuilt(run, name):
     run.edit(name, "n", "m")
-    with pytest.raises(UserError, match=r"other data of problem files.*datagen again"):
-        run()
-    run(renew=True)
-    assert run.log[0].startswith("rebuilding")
-    assert "other data" in run.log[0]
+    split = name.partition(".")[0]
+    run()
+    assert run.log[0].startswith(f"encoding {split} again: ")
+    assert "was made from other data of problem files" in run.log[0]
+    # The vocabulary and both splits depend on the training data.
+    is_val = split == "val"
+    assert (f"reusing {run.folder / 'train'}" in run.log) == is_val
+    assert ("building a vocabulary of 300 subwords" in run.log) != is_val
+    assert "encoding files val" in run.log
     run()
     assert run.log[0].startswith("reusing")
 
@@ -131,25 +135,43 @@ def test_damaged_shard_is_detected_and_rebuilt(run):
     damaged = bytearray(path.read_bytes())
     damaged[-1] ^= 1
     path.write_bytes(damaged)
-    with pytest.raises(UserError, match=r"tokens\.npy is damaged.*datagen again"):
-        run()
-    run(renew=True)
-    assert "is damaged" in run.log[0]
+    run()
+    assert "tokens.npy is damaged" in run.log[0]
     assert run.bytes() == before
 
 
-def test_changed_vocabulary_is_detected(run):
+def test_changed_vocabulary_is_detected_and_rebuilt(run):
+    before = run.bytes()
     lines = [side for pair in tiny.pairs("train") for side in pair]
     build_vocabulary("sentencepiece", lines, 290, run.folder / "vocab.model")
-    with pytest.raises(UserError, match="encoded with another vocabulary"):
-        run()
-
-
-def test_intact_files_are_not_rebuilt(run):
-    before = run.bytes()
-    run(renew=True)
-    assert all(line.startswith(("reusing", "warning")) for line in run.log)
+    run()
+    assert "encoded with another vocabulary" in run.log[0]
     assert run.bytes() == before
+
+
+def test_nothing_is_deleted_if_the_text_is_gone(run):
+    """A training can still resume with intact shards."""
+    (run.data_dir / "train.en").rename(run.data_dir / "gone")
+    identity = manifests(run.folder)["train"].origin.fingerprint
+    run(fingerprints={"train": identity})
+    assert all(line.startswith(("reusing", "warning")) for line in run.log)
+    before = run.bytes()
+    with pytest.raises(UserError, match=r"train\.en does not exist"):
+        run(fingerprints={"train": "other data"})
+    assert run.bytes() == before
+
+
+def test_a_grown_corpus_is_encoded_again_with_a_given_vocabulary(run, original):
+    vocab_file = original.folder / "vocab.model"
+    folder = run(vocab_file=vocab_file).directory
+    for _ in range(2):
+        for lang in ("en", "de"):
+            with (run.data_dir / f"train.{lang}").open("a") as file:
+                file.write("ten\n")
+        # The vocabulary may be the one in the folder that is rebuilt.
+        assert run(vocab_file=folder / "vocab.model").directory == folder
+        assert (folder / "vocab.model").read_bytes() == vocab_file.read_bytes()
+    assert manifests(folder)["train"].pairs == 62
 
 
 def test_existing_vocabulary_is_copied_unchanged(run, original):
@@ -288,7 +310,7 @@ def test_swapped_languages_cause_a_warning(run):
         (run.data_dir / f"val.{name}").rename(run.data_dir / f"{name}.val")
     for name, other in (("en", "de"), ("de", "en")):
         (run.data_dir / f"{name}.val").rename(run.data_dir / f"val.{other}")
-    run(renew=True)
+    run()
     assert any(line.startswith("warning: the source side of") for line in run.log)
 
 
