@@ -1,6 +1,7 @@
 """Training loop for one device, several devices and several machines."""
 
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -245,7 +246,8 @@ class TrainingLoop:
 def _stop_requests() -> Iterator[Callable[[], bool]]:
     """Yields a function that returns whether SIGINT or SIGTERM has been received.
 
-    A second SIGINT raises KeyboardInterrupt.
+    A second SIGINT raises KeyboardInterrupt. Python allows signal handlers in the main
+    thread only; training in another thread cannot be stopped by signals.
     """
     requested = False
 
@@ -255,7 +257,8 @@ def _stop_requests() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         requested = True
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    in_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
     before = {number: signal.signal(number, request) for number in numbers}
     try:
         yield lambda: requested
