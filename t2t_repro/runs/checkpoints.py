@@ -11,6 +11,8 @@ import hashlib
 import json
 import re
 import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -111,7 +113,24 @@ class TensorFile:
     def __init__(self, prefix: Path) -> None:
         self.prefix = prefix
         with _detected_damage(f"{prefix}: missing or damaged"):
-            self._reader = tf.train.load_checkpoint(str(prefix))
+            self._reader = tf.train.load_checkpoint(self._literal())
+
+    def _literal(self) -> str:
+        """Returns a prefix of the same files that TensorFlow does not expand.
+
+        TensorFlow's reader takes a path with `*`, `?`, `[` or a backslash for a
+        pattern. The result is then a prefix of links to the files.
+        """
+        if not re.search(r"[*?[\\]", str(self.prefix)):
+            return str(self.prefix)
+        folder = Path(tempfile.mkdtemp())
+        # The reader opens the data files when it needs them.
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        start = f"{self.prefix.name}."
+        for path in self.prefix.absolute().parent.iterdir():
+            if path.name.startswith(start):
+                (folder / f"tensors.{path.name.removeprefix(start)}").symlink_to(path)
+        return str(folder / "tensors")
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Returns the shape of each tensor by name."""
