@@ -9,8 +9,9 @@ and, during training, ``training.lock``.
 import json
 import os
 import random
+import shutil
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
@@ -31,7 +32,7 @@ from t2t_repro.runs.run_metadata import (
     require_accepted,
     require_model,
 )
-from t2t_repro.system.atomic_file import write_text_atomically
+from t2t_repro.system.atomic_file import write_bytes_atomically, write_text_atomically
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import SIGN, exclusive_lock, heartbeat_lock, this_machine
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -43,10 +44,8 @@ CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
 """Names that `ModelDir.checkpoint` accepts; write ./latest for a folder ``latest``."""
 # Name prefixes of the files that are written atomically. Their temporary files are
 # removed after a killed run.
-_WRITTEN_ATOMICALLY = (
-    *(HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab"),
-    *("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv", SIGN),
-)
+_LOGS = ("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv")
+_WRITTEN_ATOMICALLY = (HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab", *_LOGS, SIGN)
 
 
 class ModelDir:
@@ -160,9 +159,9 @@ class ModelDir:
     def locked(self, log: Callable[[str], object] = print) -> Iterator[None]:
         """Locks the directory for one training run; removes files of a killed one.
 
-        The stale lock of another machine is detected after half a minute; `log` is
-        called with a message before the wait. Raises UserError if another run holds
-        the lock.
+        Creates the directory, and removes it at the end if it is empty. The stale lock
+        of another machine is detected after half a minute; `log` is called with a
+        message before the wait. Raises UserError if another run holds the lock.
         """
 
         def raise_locked() -> NoReturn:
@@ -171,7 +170,10 @@ class ModelDir:
                 "it to end or choose another directory"
             )
 
+        self.make()
         with ExitStack() as stack:
+            # Succeeds if the directory is empty, because nothing was trained.
+            stack.callback(_remove_if_empty, self.path)
             has_locks = stack.enter_context(exclusive_lock(self.path, raise_locked))
             owner = this_machine() if has_locks else f"{this_machine()} {os.getpid()}"
             stack.enter_context(heartbeat_lock(self.path, owner, log, raise_locked))
@@ -179,6 +181,38 @@ class ModelDir:
                 for leftover in self.path.glob(f".{name}.*"):
                     leftover.unlink()
             yield
+
+    @contextmanager
+    def unchanged_without_a_step(self) -> Iterator[None]:
+        """Restores the settings if the block raises and has saved no checkpoint.
+
+        A training that is refused before its first step thus leaves no trace, and the
+        corrected command is compared with the earlier settings.
+        """
+        was_there = self.exists()
+        saved = list_checkpoints(self.checkpoint_dir)
+        before = {path: path.read_bytes() for path in self._settings_files()}
+        try:
+            yield
+        except BaseException:
+            if list_checkpoints(self.checkpoint_dir) == saved:
+                written = self._settings_files()
+                if not was_there:
+                    written += [self.path / name for name in _LOGS]
+                    shutil.rmtree(self.path / "tensorboard", ignore_errors=True)
+                    _remove_if_empty(self.checkpoint_dir)
+                for path in written:
+                    if path not in before:
+                        path.unlink(missing_ok=True)
+                for path, contents in before.items():
+                    write_bytes_atomically(path, contents)
+            raise
+
+    def _settings_files(self) -> list[Path]:
+        """Returns the existing files that `begin` writes."""
+        names = HPARAMS_FILE, META_FILE
+        files = [path for name in names if (path := self.path / name).exists()]
+        return files + sorted(self.path.glob("vocab.*"))
 
     def check(
         self, hparams: HParams, provenance: RunMetadata, accepted: Collection[str] = ()
@@ -259,6 +293,11 @@ class ModelDir:
                     f"{path} is a link that leads out of --model_dir {self.path}; "
                     "replace it with a copy of its target"
                 )
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def build_model(

@@ -150,8 +150,7 @@ def _locked(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[R
         run.model_dir.check(run.hparams, provenance, run.accepted)
         yield run
         return
-    run.model_dir.make()
-    with run.model_dir.locked(run.log):
+    with run.model_dir.locked(run.log), run.model_dir.unchanged_without_a_step():
         run.model_dir.begin(run.hparams, provenance, data.tokenizer, run.accepted)
         workers.wait()
         yield run
