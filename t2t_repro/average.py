@@ -17,7 +17,7 @@ def _parser() -> cli.ArgumentParser:
         "--last",
         type=cli.at_least(1),
         help="number of checkpoints to average (default: the model's average_last; "
-        "all if there are fewer)",
+        "all of the present data if there are fewer)",
     )
     parser.add_argument(
         "--output_dir",
@@ -33,14 +33,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     from t2t_repro.runs.averaging import average_checkpoints
     from t2t_repro.runs.checkpoints import (
-        list_checkpoints,
+        checkpoints_to_average,
         refuse_to_replace,
         select_last,
     )
     from t2t_repro.runs.model_dir import ModelDir
 
     directory = ModelDir(Path(args.model_dir))
-    checkpoints = list_checkpoints(directory.checkpoint_dir)
+    checkpoints = checkpoints_to_average(directory.checkpoint_dir)
     last = args.last or max(1, min(directory.hparams().average_last, len(checkpoints)))
     selected = select_last(checkpoints, last)
     output = Path(args.output_dir) if args.output_dir else directory.averaged_dir

@@ -25,8 +25,8 @@ def add_model_flags(
     parser.add_argument(
         "--checkpoint",
         default="best",
-        help="averaged, latest, best_bleu, best (averaged if it exists, else latest), "
-        "folder of a checkpoint, or another model directory"
+        help="averaged, latest, best_bleu, best (averaged if it exists and is of the "
+        "newest data, else latest), folder of a checkpoint, or another model directory"
         + ("; a comma-separated list translates as an ensemble" if several else ""),
     )
     cli.add_fast_flag(parser)

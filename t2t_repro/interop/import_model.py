@@ -58,9 +58,6 @@ def import_model(
         for moment in ("m", "v")
         for name, value in weights.items()
     }
-    meta = {"imported_from": str(source.weights_file)}
-    if source.adam:
-        meta["adam"] = source.adam
     provenance = RunMetadata(
         problem=None,
         source_lang=source_lang,
@@ -70,6 +67,12 @@ def import_model(
         vocabulary_fingerprint=source.tokenizer.fingerprint,
         vocabulary_given=True,
     )
+    meta = {
+        "imported_from": str(source.weights_file),
+        checkpoints.DATA: provenance.data,
+    }
+    if source.adam:
+        meta["adam"] = source.adam
     with _atomic_model_dir(model_dir) as directory:
         directory.begin(source.hparams, provenance, source.tokenizer)
         checkpoints.save(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from t2t_repro.runs.checkpoints import Checkpoint, save
+from t2t_repro.runs.checkpoints import DATA, Checkpoint, save
 from t2t_repro.system.errors import UserError
 
 
@@ -45,10 +45,7 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Chec
                     "average only checkpoints of one model"
                 )
         averaged = {name: mean(file.read(name) for file in files) for name in shapes}
-    return save(
-        output.parent,
-        max(checkpoint.step for checkpoint in checkpoints),
-        averaged,
-        meta={"averaged_steps": [checkpoint.step for checkpoint in checkpoints]},
-        name=output.name,
-    )
+        data = {checkpoint.data for checkpoint in checkpoints}
+    steps = [checkpoint.step for checkpoint in checkpoints]
+    meta = {"averaged_steps": steps, DATA: data.pop() if len(data) == 1 else None}
+    return save(output.parent, max(steps), averaged, meta=meta, name=output.name)

@@ -1,15 +1,17 @@
 """Deletion of old checkpoints: keeps the newest, one every few hours, and the best."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from t2t_repro.runs.checkpoints import (
+    DATA,
     FULL_STATES_KEPT,
     Checkpoint,
     DamagedCheckpointError,
     list_checkpoints,
+    of_newest_data,
     save,
 )
 from t2t_repro.system.atomic_dir import ASIDE
@@ -50,28 +52,52 @@ def prune(directory: Path, keep: int, keep_every_hours: float = 0.0) -> None:
 
 
 def keep_best(
-    directory: Path, keep: int, step: int, weights: Mapping[str, Any], bleu: float
+    directory: Path,
+    keep: int,
+    step: int,
+    weights: Mapping[str, Any],
+    bleu: float,
+    data: str | None = None,
 ) -> None:
     """Saves the weights if they are among the `keep` best so far; deletes the others.
 
-    `bleu` is the BLEU of the validation split. Raises UserError if the checkpoint
-    cannot be written.
+    Checkpoints that were validated on other data are not compared, and are deleted once
+    a new one is saved.
+
+    Args:
+        directory: Folder of the best checkpoints.
+        keep: Number of checkpoints to keep.
+        step: Number of training steps so far.
+        weights: Variables of the model by name.
+        bleu: BLEU of the validation split.
+        data: Identity of the validation split.
+
+    Raises:
+        UserError: The checkpoint cannot be written.
     """
-    best = ranked(directory)
+    saved = list_checkpoints(directory)
+    best = _by_bleu(c for c in saved if c.data in (None, data))
     exists = any(checkpoint.step == step for checkpoint in best)
     better = len(best) < keep or (keep > 0 and bleu > _bleu(best[keep - 1]))
     if better and not exists:
-        save(directory, step, weights, meta={BLEU: bleu})
-        best = ranked(directory)
+        save(directory, step, weights, meta={BLEU: bleu, DATA: data})
     _remove_leftovers(directory)
-    for checkpoint in best[max(keep, 1) :]:
-        _remove(checkpoint)
+    best = ranked(directory)[: max(keep, 1)]
+    for checkpoint in list_checkpoints(directory):
+        if checkpoint not in best:
+            _remove(checkpoint)
 
 
 def ranked(directory: Path) -> list[Checkpoint]:
-    """Returns the checkpoints that `keep_best` saved, by decreasing BLEU."""
-    saved = list_checkpoints(directory)
-    return sorted(saved, key=lambda checkpoint: (-_bleu(checkpoint), checkpoint.step))
+    """Returns the checkpoints that `keep_best` saved, by decreasing BLEU.
+
+    Only those that were validated on the newest data are returned.
+    """
+    return _by_bleu(of_newest_data(list_checkpoints(directory)))
+
+
+def _by_bleu(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+    return sorted(checkpoints, key=lambda each: (-_bleu(each), each.step))
 
 
 def _one_per_interval(planned: Sequence[Checkpoint], hours: float) -> list[Checkpoint]:

@@ -16,12 +16,14 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro.runs.run_metadata import META_FILE
 from t2t_repro.system.atomic_dir import whole_folder
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
@@ -33,6 +35,10 @@ _META = "checkpoint.json"
 _CHECKSUM = "sha256"
 _NAME = re.compile(rf"{_PREFIX}([0-9]{{8,18}})")
 FULL_STATES_KEPT = 2
+MANAGED = ("checkpoints", "best_bleu")
+"""Folders of a model directory in which training saves and deletes checkpoints."""
+DATA = "data"
+"""Key of checkpoint.json: identity of the data that the checkpoint belongs to."""
 Arrays = dict[str, np.ndarray]
 # Exceptions of TensorFlow's reader for missing, truncated and altered files.
 _UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
@@ -65,6 +71,15 @@ class Checkpoint:
         Raises DamagedCheckpointError if the file is missing or altered.
         """
         return _read_meta(self.path)
+
+    @property
+    def data(self) -> str | None:
+        """Identity of the checkpoint's data; None if it is not recorded."""
+        try:
+            value = self.meta().get(DATA)
+        except DamagedCheckpointError:
+            return None
+        return value if isinstance(value, str) else None
 
     def tensors(self, part: str = "weights") -> "TensorFile":
         """Opens the tensors of "weights" or "optimizer" for reading."""
@@ -216,13 +231,14 @@ def save(
         weights: Tensors of the model by name.
         optimizer: Tensors of the training state by name; training can resume only from
             a checkpoint with them.
-        meta: Further values for checkpoint.json.
+        meta: Further values for checkpoint.json; None omits a value.
         name: Name of the folder; derived from the step by default.
 
     Raises:
         UserError: The checkpoint cannot be written. An existing one stays unchanged.
     """
-    description = {"step": step, **(meta or {})}
+    values = {"step": step, **(meta or {})}
+    description = {key: value for key, value in values.items() if value is not None}
     description[_CHECKSUM] = _checksum(description)
     final = directory / (name or f"{_PREFIX}{step:08d}")
     try:
@@ -248,6 +264,29 @@ def open_checkpoint(path: Path) -> Checkpoint:
 def list_checkpoints(directory: Path) -> list[Checkpoint]:
     """Returns the checkpoints of a folder with a checkpoint.json, oldest first."""
     return [c for c in _folders(directory) if (c.path / _META).exists()]
+
+
+def of_newest_data(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
+    """Returns the last checkpoints, back to the first one of other data.
+
+    Checkpoints of earlier versions do not record their data; they count as being of the
+    same data.
+    """
+    data = checkpoints[-1].data if checkpoints else None
+    if data is None:
+        return list(checkpoints)
+    same = takewhile(lambda c: c.data in (None, data), reversed(checkpoints))
+    return list(same)[::-1]
+
+
+def checkpoints_to_average(directory: Path) -> list[Checkpoint]:
+    """Returns the checkpoints that may be averaged with the newest one, oldest first.
+
+    They are of the same data. The weights of an imported model (step 0) are excluded
+    once the model has been trained.
+    """
+    saved = list_checkpoints(directory)
+    return of_newest_data([c for c in saved if c.step] or saved)
 
 
 def _folders(directory: Path) -> list[Checkpoint]:
@@ -294,12 +333,22 @@ def set_aside(checkpoint: Checkpoint) -> Path:
 
 
 def refuse_to_replace(path: Path) -> None:
-    """Raises UserError if an output folder has contents other than a checkpoint."""
+    """Raises UserError if an output folder must not become a checkpoint.
+
+    It must not have other contents, and must not be in a folder of checkpoints that
+    training manages.
+    """
     is_empty = path.is_dir() and not any(path.iterdir())
     if path.exists() and not is_empty and not (path / _META).exists():
         raise UserError(
             f"--output_dir {path} exists and is not a checkpoint, so it will not be "
             "replaced; choose another folder"
+        )
+    parent = path.resolve().parent
+    if parent.name in MANAGED and (parent.parent / META_FILE).exists():
+        raise UserError(
+            f"--output_dir {path}: training manages the checkpoints in this folder; "
+            "choose another folder"
         )
 
 
@@ -307,8 +356,8 @@ def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint
     """Returns the newest `last` checkpoints; raises UserError if there are fewer."""
     if len(checkpoints) < last:
         raise UserError(
-            f"--last {last} exceeds the number of checkpoints ({len(checkpoints)}); "
-            "train longer, save more often or average fewer"
+            f"--last {last} exceeds the number of checkpoints ({len(checkpoints)}) of "
+            "the present data; train longer, save more often or average fewer"
         )
     return list(checkpoints[-last:])
 

@@ -23,7 +23,13 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables, without_values
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.checkpoint_rotation import ranked
-from t2t_repro.runs.checkpoints import Checkpoint, list_checkpoints, open_checkpoint
+from t2t_repro.runs.checkpoints import (
+    MANAGED,
+    Checkpoint,
+    list_checkpoints,
+    of_newest_data,
+    open_checkpoint,
+)
 from t2t_repro.runs.run_metadata import (
     META_FILE,
     RunMetadata,
@@ -61,9 +67,8 @@ class ModelDir:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.checkpoint_dir = path / "checkpoints"
+        self.checkpoint_dir, self.best_dir = (path / name for name in MANAGED)
         self.averaged_dir = path / "averaged"
-        self.best_dir = path / "best_bleu"
         self.result_file = path / RESULT_FILE
 
     def exists(self) -> bool:
@@ -226,23 +231,23 @@ class ModelDir:
             return
         before = self.provenance()
         changes = changed_hparams(self.hparams(), hparams, before.is_unknown)
+        changes |= changed_metadata(before, provenance)
         require_accepted(self.path, changes, accepted)
-        require_accepted(self.path, changed_metadata(before, provenance), accepted)
 
     def checkpoint(self, spec: str = "best") -> Checkpoint:
         """Returns a checkpoint by its name or folder.
 
         Args:
             spec: "latest", "averaged", "best_bleu" (best validation BLEU; chrF or F1 if
-                BLEU does not suit the targets),
-                "best" (averaged if it exists, otherwise latest), or a folder.
+                BLEU does not suit the targets), "best" (averaged if it exists and is of
+                the same data as the latest, otherwise latest), or a folder.
 
         Raises:
             UserError: The checkpoint is missing or damaged.
         """
         require_model(self.path)
         if spec == "best":
-            spec = "averaged" if self.averaged_dir.is_dir() else "latest"
+            spec = "averaged" if self._average_is_current() else "latest"
         if spec == "averaged":
             if self.averaged_dir.is_dir():
                 return open_checkpoint(self.averaged_dir)
@@ -283,6 +288,12 @@ class ModelDir:
         with checkpoint.held():
             checkpoint.tensors().assign_to(named_variables(model))
         return model
+
+    def _average_is_current(self) -> bool:
+        """Returns whether an average exists and its data are those of the latest."""
+        average = Checkpoint(self.averaged_dir, 0)
+        newest = list_checkpoints(self.checkpoint_dir)[-1:]
+        return average.path.is_dir() and average in of_newest_data([average, *newest])
 
     def _refuse_links(self) -> None:
         """Raises UserError if a link in an untrusted directory leads out of it."""

@@ -48,6 +48,11 @@ class RunMetadata:
     vocabulary_given: bool = False
 
     @property
+    def data(self) -> str:
+        """Identity of training data and vocabulary, which checkpoints record."""
+        return f"{self.problem_fingerprint} {self.vocabulary_fingerprint}"
+
+    @property
     def is_unknown(self) -> bool:
         """Whether the training data are unknown."""
         return self.problem is None and self.problem_fingerprint is None

@@ -15,6 +15,7 @@ from t2t_repro.batches import packed_batch
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
+from t2t_repro.runs import checkpoints
 from t2t_repro.training.checkpoint_writer import CheckpointWriter
 from t2t_repro.training.monitor import Monitor, Unreported
 from t2t_repro.training.non_finite_guard import NonFiniteGuard
@@ -44,6 +45,7 @@ class TrainingLoop:
         strategy: Distribution strategy.
         checkpoint_dir: Folder of the checkpoints.
         is_chief: Whether this process is the chief; other processes write nothing.
+        data: Identity of the training data, which checkpoints record.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class TrainingLoop:
         strategy: tf.distribute.Strategy,
         checkpoint_dir: Path,
         is_chief: bool = True,
+        data: str | None = None,
     ) -> None:
         self.hparams = hparams
+        self.data = data
         self.checkpoint_dir = checkpoint_dir
         self.is_chief = is_chief
         self.accumulates = hparams.tokens_per_part < hparams.tokens_per_batch
@@ -234,6 +238,7 @@ class TrainingLoop:
         """
         unreported = monitor.unreported() if monitor else []
         meta = {"skipped": self._guard.skipped, "unreported": unreported}
+        meta[checkpoints.DATA] = self.data
         self._writer.save(self.step, meta, wait)
 
     def _validation_is_due(self, step: int) -> bool:

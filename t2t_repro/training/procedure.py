@@ -25,6 +25,7 @@ from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.system.atomic_file import write_text_atomically
+from t2t_repro.system.errors import UserError
 from t2t_repro.training import compilation, devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
@@ -46,7 +47,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         UserError: The data, the model directory or a setting is not usable.
     """
     keep_freed_memory()
-    fingerprints = {"train": run.problem.fingerprint()}
+    fingerprints = {"train": _fingerprint_of_training_data(run)}
     provenance = RunMetadata(
         problem=run.problem.name,
         source_lang=run.problem.source_lang,
@@ -68,7 +69,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
     for line in explanations:
         run.log(line)
     # Reading the test split now reports unusable data before days of training.
-    fingerprints["test"] = fingerprint(run.problem, "test")
+    fingerprints |= {s: fingerprint(run.problem, s) for s in ("val", "test")}
     vocab_file = run.vocab_file or run.model_dir.given_vocabulary(run.accepted)
     data = prepare(
         run.problem,
@@ -92,8 +93,10 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             run.strategy,
             run.model_dir.checkpoint_dir,
             strategies.is_chief(run.strategy),
+            provenance.data,
         )
-        if not _train(run, data, model, loop):
+        validation_data = f"{fingerprints['val']} {data.tokenizer.fingerprint}"
+        if not _train(run, data, model, loop, validation_data):
             return None
         if loop.is_chief:
             if run.hparams.precision != "float32":
@@ -105,6 +108,26 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             run.log("the chief averages the checkpoints and scores the test split")
         loop.workers.wait()
         return result
+
+
+def _fingerprint_of_training_data(run: Run) -> str:
+    """Returns the fingerprint of the training data, or the model's if they are gone.
+
+    A training can resume with the encoded data alone. Raises UserError if the data
+    cannot be read and no training can resume.
+    """
+    try:
+        return run.problem.fingerprint()
+    except UserError as error:
+        if "data" in run.accepted or not run.model_dir.exists():
+            raise
+        before, now = run.model_dir.provenance(), run.problem
+        recorded = before.problem, before.source_lang, before.target_lang
+        is_same = recorded == (now.name, now.source_lang, now.target_lang)
+        if not is_same or before.problem_fingerprint is None:
+            raise
+        run.log(f"resuming with the encoded data: {error}")
+        return before.problem_fingerprint
 
 
 def _choose_shapes(run: Run, data: PreparedData) -> Run:
@@ -173,7 +196,11 @@ def batching_of(hparams: HParams) -> BatchingConfig:
 
 
 def _train(
-    run: Run, data: PreparedData, model: Transformer, loop: TrainingLoop
+    run: Run,
+    data: PreparedData,
+    model: Transformer,
+    loop: TrainingLoop,
+    validation_data: str,
 ) -> bool:
     """Trains to the last step; returns False if training was stopped earlier."""
     hparams, log, chief = run.hparams, run.log, loop.is_chief
@@ -215,7 +242,7 @@ def _train(
     finished = loop.run(
         lambda step: pipeline.batches(data.train, config, hparams.seed, step, own),
         monitor,
-        validation(run, data, model, config, loop.workers, monitor),
+        validation(run, data, model, config, loop.workers, monitor, validation_data),
         lines_of,
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )

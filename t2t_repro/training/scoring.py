@@ -15,8 +15,8 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.averaging import average_checkpoints
-from t2t_repro.runs.checkpoint_rotation import keep_best
-from t2t_repro.runs.checkpoints import list_checkpoints
+from t2t_repro.runs.checkpoint_rotation import keep_best, ranked
+from t2t_repro.runs.checkpoints import checkpoints_to_average
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
@@ -37,12 +37,14 @@ def validation(
     config: BatchingConfig,
     workers: Workers,
     monitor: Monitor,
+    identity: str,
 ) -> Callable[[int], None]:
     """Returns a function that validates the model, given the number of steps.
 
     It computes the loss of the validation split, with different batches on each worker.
     After the warm-up, the chief also scores greedy translations of the first
-    `VALIDATION_SENTENCES` pairs and saves the best weights.
+    `VALIDATION_SENTENCES` pairs and saves the best weights. Those of another validation
+    split are not compared: `identity` is that of the split.
 
     Raises:
         UserError: The validation split is empty.
@@ -60,6 +62,8 @@ def validation(
 
     if (note := tokenizer_for(run.problem.target_lang).note) and not workers.number:
         run.log(note)
+    if any(best.data not in (None, identity) for best in ranked(best_dir)):
+        run.log(f"the validation data have changed, so {best_dir} starts anew")
 
     def validate(step: int) -> None:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
@@ -78,7 +82,7 @@ def validation(
             message += (
                 f", greedy {score.figure} {value:.2f} on {len(sample):,} sentences"
             )
-            keep_best(best_dir, most, step, weights, value)
+            keep_best(best_dir, most, step, weights, value, identity)
         monitor.validated(step, loss, value)
         run.log(message)
 
@@ -103,9 +107,7 @@ def average_and_score(
         The contents of ``result.json``.
     """
     directory, hparams, log = run.model_dir, run.hparams, run.log
-    # The weights of an imported model (step 0) are not averaged.
-    trained = [c for c in list_checkpoints(directory.checkpoint_dir) if c.step]
-    last = trained[-hparams.average_last :]
+    last = checkpoints_to_average(directory.checkpoint_dir)[-hparams.average_last :]
     steps = [checkpoint.step for checkpoint in last]
     settings = {
         "steps": steps[-1],
@@ -123,7 +125,7 @@ def average_and_score(
     if tokenizer != "13a":
         settings["bleu_tokenizer"] = tokenizer
     score_fields = {f.name for f in fields(kind_of_score(run.problem.target_lang))}
-    earlier = _earlier_result(directory, settings, score_fields)
+    earlier = _earlier_result(directory, settings, score_fields, last[-1].data)
     if earlier is not None:
         log(f"reusing the score in {directory.result_file}")
         return earlier
@@ -156,19 +158,25 @@ def average_and_score(
 
 
 def _earlier_result(
-    directory: ModelDir, settings: dict[str, Any], score_fields: set[str]
+    directory: ModelDir,
+    settings: dict[str, Any],
+    score_fields: set[str],
+    data: str | None,
 ) -> dict[str, Any] | None:
     """Returns the existing result if its settings are equal and it is complete.
 
-    Otherwise returns None.
+    Otherwise, or if the average is of other data, returns None.
     """
     try:
         result = json.loads(directory.result_file.read_text(encoding="utf-8"))
-        averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
+        average = directory.checkpoint("averaged")
+        averaged = average.meta()["averaged_steps"]
     except (OSError, ValueError, KeyError, UserError):
         return None
     # The user may have averaged other checkpoints since.
     if not isinstance(result, dict) or averaged != settings["averaged_steps"]:
+        return None
+    if average.data not in (None, data):
         return None
     valid = score_fields <= result.keys() and settings.items() <= result.items()
     return result if valid else None

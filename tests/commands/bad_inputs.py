@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shlex
 import shutil
 from collections.abc import Callable
@@ -170,6 +171,12 @@ def _directory(world: World) -> None:
     (world.data / "train.en").mkdir()
 
 
+def _pipe(world: World) -> None:
+    _text("train.en", lambda text: text)(world)
+    (world.data / "train.en").unlink()
+    os.mkfifo(world.data / "train.en")
+
+
 def _cut_gz(world: World) -> None:
     _text("train.de", lambda text: text)(world)
     path = world.data / "train.de"
@@ -226,7 +233,7 @@ CHANGES: dict[str, Change] = {
     "train.en is longer": _text("train.en", lambda text: text + b"one\n"),
     "train.en is a directory": _directory,
     "train.en is another text, not encoded": _second_line("train.en", b"eleven"),
-    "train.en is another text": _replaced("data/train.en", "one\n" * 60),
+    "train.en is a pipe": _pipe,
     "train.de.gz is cut": _cut_gz,
     "train is blank": _blank_train,
     "val.de is twice": lambda world: shutil.copy(

@@ -53,6 +53,15 @@ def test_replaces_only_checkpoints(trained, tmp_path):
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "text"
 
 
+@pytest.mark.parametrize("folder", ["checkpoints/step-00000004", "best_bleu/new"])
+def test_keeps_the_checkpoints_of_training(trained, folder):
+    flags = ("--model_dir", str(trained.model_dir))
+    output = str(trained.model_dir / folder)
+    result = run_command.run("average", *flags, "--output_dir", output)
+    assert run_command.is_one_clear_line(result)
+    assert f"{output}: training manages the checkpoints in this folder" in result.err
+
+
 def test_rejects_more_checkpoints_than_exist(trained):
     arguments = ("--model_dir", str(trained.model_dir), "--last", "3")
     result = run_command.run("average", *arguments)

@@ -25,9 +25,9 @@ def provenance(tokenizer, **changes):
     return RunMetadata(**(values | changes))
 
 
-def save(directory, step, value, name=None):
+def save(directory, step, value, name=None, data=None):
     """Saves a checkpoint whose weights all equal `value`."""
     variables = named_variables(build_model(HPARAMS, 300))
     weights = {k: np.full(v.shape, value, "float32") for k, v in variables.items()}
     parent = directory.checkpoint_dir if name is None else directory.path
-    return checkpoints.save(parent, step, weights, name=name)
+    return checkpoints.save(parent, step, weights, name=name, meta={"data": data})

@@ -67,6 +67,15 @@ def test_an_averaged_checkpoint_loads_into_a_model(tmp_path):
         )
 
 
+@pytest.mark.parametrize(("data", "expected"), [("AA", "A"), ("AB", None)])
+def test_an_average_has_the_data_of_its_checkpoints(tmp_path, data, expected):
+    saved = [
+        checkpoints.save(tmp_path, step, {"w": np.zeros(1)}, meta={"data": one})
+        for step, one in enumerate(data)
+    ]
+    assert average_checkpoints(saved, tmp_path / "averaged").data == expected
+
+
 def test_a_new_average_replaces_the_old_one(tmp_path):
     saved = [
         checkpoints.save(tmp_path, step, {"w": np.array([step], "float32")})

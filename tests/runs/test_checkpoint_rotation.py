@@ -124,11 +124,11 @@ def test_keeps_checkpoints_during_averaging(saved, tmp_path, monkeypatch):
     assert steps(tmp_path) == [3]
 
 
-def best(directory, *scores, keep=2):
+def best(directory, *scores, keep=2, data=None):
     """Reports (step, BLEU) pairs; returns the steps kept, by decreasing BLEU."""
     for step, bleu in scores:
         weights = {"w": np.full(3, step, "float32")}
-        checkpoint_rotation.keep_best(directory, keep, step, weights, bleu)
+        checkpoint_rotation.keep_best(directory, keep, step, weights, bleu, data)
     return [checkpoint.step for checkpoint in checkpoint_rotation.ranked(directory)]
 
 
@@ -140,6 +140,17 @@ def test_keeps_the_best_and_prefers_earlier_ties(tmp_path):
     (checkpoint, _) = checkpoint_rotation.ranked(tmp_path)
     assert checkpoint.meta() == {"step": 30, "val_greedy_bleu": 6.0}
     np.testing.assert_array_equal(checkpoint.tensors().read("w"), [30, 30, 30])
+
+
+def test_the_best_of_other_validation_data_are_not_compared(tmp_path):
+    assert best(tmp_path, (10, 60.0), (20, 50.0)) == [10, 20]  # By an earlier version.
+    assert best(tmp_path, (30, 55.0), data="A") == [10, 30]
+    assert best(tmp_path, (40, 1.0), data="B") == [40]
+    assert steps(tmp_path) == [40]
+    assert best(tmp_path, (40, 2.0), (50, 3.0), data="B") == [50, 40]
+    assert best(tmp_path, (50, 0.5), data="C") == [50]
+    (checkpoint,) = checkpoint_rotation.ranked(tmp_path)
+    assert checkpoint.meta() == {"step": 50, "val_greedy_bleu": 0.5, "data": "C"}
 
 
 def test_a_repeated_validation_changes_nothing(tmp_path):

@@ -202,7 +202,7 @@ def test_select_last_rejects_too_few_checkpoints(small, tmp_path):
         small(step)
     listed = checkpoints.list_checkpoints(tmp_path)
     assert [c.step for c in checkpoints.select_last(listed, 2)] == [2, 3]
-    with pytest.raises(UserError, match=r"--last 4 exceeds .* \(3\)"):
+    with pytest.raises(UserError, match=r"--last 4 exceeds .* \(3\) of the present"):
         checkpoints.select_last(listed, 4)
 
 
@@ -298,3 +298,37 @@ def test_keeps_zero_bytes_at_the_end_of_a_string(tmp_path):
     text = b"ends in zeros\0\0"
     checkpoints.write_tensors(tmp_path / "weights", {"text": text})
     assert checkpoints.TensorFile(tmp_path / "weights").read("text").item() == text
+
+
+@pytest.mark.parametrize("name", ["m[1]", "a*b", "a?b", "a\\b", "[!x]"])
+def test_reads_folders_whose_names_are_patterns(tmp_path, name):
+    checkpoint = checkpoints.save(tmp_path / name, 5, {"w": np.arange(3)})
+    np.testing.assert_array_equal(checkpoint.tensors().read("w"), [0, 1, 2])
+    (checkpoint.path / "weights.index").unlink()
+    with pytest.raises(checkpoints.DamagedCheckpointError):
+        checkpoint.tensors()
+
+
+@pytest.mark.parametrize(
+    ("data", "steps"),
+    [
+        ("AAB", [3]),
+        ("ABB", [2, 3]),
+        ("ABA", [3]),
+        ("--A", [1, 2, 3]),  # "-": saved by an earlier version.
+        ("A--", [1, 2, 3]),
+        ("AB-B", [2, 3, 4]),
+    ],
+)
+def test_checkpoints_of_other_data_are_not_averaged(small, tmp_path, data, steps):
+    small(0, meta={"data": data[-1]})  # The weights of an imported model.
+    for step, one in enumerate(data, 1):
+        small(step, meta={"data": None if one == "-" else one})
+    averaged = checkpoints.checkpoints_to_average(tmp_path)
+    assert [checkpoint.step for checkpoint in averaged] == steps
+
+
+def test_an_imported_model_can_be_averaged_alone(small, tmp_path):
+    assert checkpoints.checkpoints_to_average(tmp_path) == []
+    imported = small(0)
+    assert checkpoints.checkpoints_to_average(tmp_path) == [imported]

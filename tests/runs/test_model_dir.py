@@ -12,7 +12,7 @@ from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.system import locks
 from t2t_repro.system.errors import UserError
 from tests import tiny
-from tests.runs.directories import HPARAMS, provenance
+from tests.runs.directories import HPARAMS, provenance, save
 
 
 def contents(directory):
@@ -290,3 +290,39 @@ def test_removes_incomplete_files_of_a_killed_process(new_model):
     before = contents(new_model).keys() - {*names}
     with new_model.locked():
         assert contents(new_model).keys() - {"training.lock"} == before
+
+
+def test_reports_all_changes_at_once(new_model, tokenizers):
+    other = provenance(tokenizers[0], target_lang="fr")
+    words = "dropout was .*; target language was de, .*changes dropout,target_lang$"
+    with pytest.raises(UserError, match=words):
+        new_model.check(HPARAMS.replace(dropout=0.3), other)
+
+
+def test_a_refused_training_restores_the_settings(new_model, tokenizers):
+    before = contents(new_model)
+    for saves in (False, True):
+        with pytest.raises(ZeroDivisionError), new_model.unchanged_without_a_step():
+            changed = HPARAMS.replace(train_steps=7)
+            new_model.begin(changed, provenance(tokenizers[0]), tokenizers[0])
+            if saves:
+                save(new_model, 1, 0.5)
+            raise ZeroDivisionError
+        assert (contents(new_model)["hparams.yaml"] == before["hparams.yaml"]) != saves
+
+
+def test_a_training_refused_at_first_leaves_no_directory(tmp_path, tokenizers):
+    directory = ModelDir(tmp_path / "m")
+    for notes in (False, True):
+        with (
+            pytest.raises(ZeroDivisionError),
+            directory.locked(),
+            directory.unchanged_without_a_step(),
+        ):
+            directory.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+            for name in ("training_log.tsv", *("notes.txt" for _ in range(notes))):
+                (directory.path / name).write_text("text")
+            (directory.path / "tensorboard").mkdir()
+            raise ZeroDivisionError
+        assert directory.path.exists() == notes
+    assert list(contents(directory)) == ["notes.txt"]

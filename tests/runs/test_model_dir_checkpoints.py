@@ -26,6 +26,16 @@ def test_finds_checkpoints_by_name_and_folder(new_model):
     )
 
 
+def test_the_default_is_not_an_average_of_earlier_data(new_model):
+    save(new_model, 5, 0.5, data="A")
+    averaged = save(new_model, 5, 0.5, name="averaged", data="A")
+    assert new_model.checkpoint() == averaged
+    latest = save(new_model, 10, 0.5, data="B")
+    assert new_model.checkpoint() == latest
+    averaged = save(new_model, 10, 0.5, name="averaged", data="B")
+    assert new_model.checkpoint() == averaged
+
+
 @pytest.mark.parametrize("spec", ["averged", "step-00000005"])
 def test_rejects_an_unknown_checkpoint(new_model, spec):
     with pytest.raises(UserError, match=f"--checkpoint {spec}: no such folder"):

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -185,11 +186,24 @@ def test_rejects_changed_data_before_preparing_them(trained_copy):
     assert not (trained_copy.data_dir / "encoded").exists()
 
 
-def test_does_not_reuse_shards_of_changed_data(trained_copy):
+def test_encodes_changed_data_again_and_leaves_nothing_if_refused(trained_copy):
     change_training_data(trained_copy)
     shutil.rmtree(trained_copy.model_dir)
-    with pytest.raises(UserError, match="made from other data"):
-        run(trained_copy)
+    stream = io.StringIO()
+    with pytest.raises(UserError, match="increase max_length"):
+        run(trained_copy, "max_length=2", stream)
+    assert "building a vocabulary" in stream.getvalue()
+    assert not trained_copy.model_dir.exists()
+
+
+def test_resumes_without_the_training_text_in_another_thread(trained_copy):
+    (trained_copy.data_dir / "train.de").unlink()
+    with ThreadPoolExecutor(1) as pool:
+        result, lines = pool.submit(run, trained_copy, "train_steps=5").result()
+    assert any(line.startswith("resuming with the encoded data: ") for line in lines)
+    assert result["averaged_steps"] == [4, 5]
+    with pytest.raises(UserError, match=r"train\.de does not exist"):
+        run(trained_copy, accepted=frozenset({"data"}))
 
 
 @pytest.mark.medium
@@ -202,11 +216,22 @@ def test_accepts_changed_data_and_hyper_parameters_on_request(
     accepted = {"accepted": frozenset({"data", "dropout"})}
     result, lines = run(trained_copy, changes, **accepted)
     assert any(line.startswith("resuming from step 4") for line in lines)
+    # The checkpoints of steps 2 and 4 are of other data, but the best is of the same
+    # validation data.
+    assert result["averaged_steps"] == [6]
     assert "bleu" in result
+    best_bleu = trained_copy.model_dir / "best_bleu"
+    assert f"the validation data have changed, so {best_bleu} starts anew" not in lines
+    # A new validation split is accepted, but its scores are not compared.
+    (trained_copy.data_dir / "val.de").write_text("eins\n" * 5, encoding="utf-8")
+    _, lines = run(trained_copy, changes.replace("6", "8"))
+    assert f"the validation data have changed, so {best_bleu} starts anew" in lines
+    assert [c.step for c in list_checkpoints(best_bleu)] == [8]
+    assert not any(line.startswith("reusing the score") for line in lines)
     # The weights require the old vocabulary.
     assert (trained_copy.model_dir / "vocab.model").read_bytes() == vocabulary
     # The accepted data now belong to the training.
-    _, lines = run(trained_copy, changes)
+    _, lines = run(trained_copy, changes.replace("6", "8"))
     assert any(line.startswith("reusing the training") for line in lines)
 
 
