@@ -63,8 +63,8 @@ class ArgumentParser(argparse.ArgumentParser):
     ) -> tuple[Any, list[str]]:
         """Parses the flags and reports unknown flags before missing ones.
 
-        A `~` at the start of a path is expanded, because a shell leaves `--flag=~/path`
-        as it is. Raises UserError for a URL instead of a path.
+        A `~` at the start of a path is expanded, because a shell does not expand it in
+        `--flag=~/path`. Raises UserError for a URL instead of a path.
         """
         arguments = list(sys.argv[1:] if args is None else args)
         flags = self._option_string_actions

@@ -113,7 +113,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
 def _check_start(line: bytes, name: str) -> None:
     """Raises UserError if the first line shows that a file is not a list of lines."""
     for start, (kind, remedy) in _COMPRESSED.items():
-        # Text may begin with BZh, but has no control characters.
+        # Text may begin with BZh, but lacks control characters.
         if line.startswith(start) and re.search(rb"[^\t\r\n -~]", line):
             raise UserError(f"{name} is a {kind} file, not text; {remedy}.")
     if b"\r" in line.rstrip(b"\r") and not line.endswith(b"\n"):

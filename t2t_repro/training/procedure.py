@@ -113,7 +113,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
 def _fingerprint_of_training_data(run: Run) -> str:
     """Returns the fingerprint of the training data, or the model's if they are gone.
 
-    A training can resume with the encoded data alone. Raises UserError if the data
+    A training can resume with only the encoded data. Raises UserError if the data
     cannot be read and no training can resume.
     """
     try:

@@ -43,8 +43,8 @@ def validation(
 
     It computes the loss of the validation split, with different batches on each worker.
     After the warm-up, the chief also scores greedy translations of the first
-    `VALIDATION_SENTENCES` pairs and saves the best weights. Those of another validation
-    split are not compared: `identity` is that of the split.
+    `VALIDATION_SENTENCES` pairs and saves the best weights. It does not compare them
+    with weights that were validated on another split; `identity` identifies the split.
 
     Raises:
         UserError: The validation split is empty.
@@ -63,7 +63,7 @@ def validation(
     if (note := tokenizer_for(run.problem.target_lang).note) and not workers.number:
         run.log(note)
     if any(best.data not in (None, identity) for best in ranked(best_dir)):
-        run.log(f"the validation data have changed, so {best_dir} starts anew")
+        run.log(f"the validation data have changed, so {best_dir} starts over")
 
     def validate(step: int) -> None:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
