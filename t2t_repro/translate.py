@@ -45,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _load(args: Any, lines: int | None) -> Prepared:
-    from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.alignments import Aligner
     from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
     from t2t_repro.translation.terms import TermTranslator, read_terms

@@ -1,1 +1,1 @@
-"""Analysis of trained models: attention, word alignments and beam search."""
+"""Analysis of trained models: attention and beam search."""

@@ -92,28 +92,57 @@ class TermTranslator:
             [term for term in self.required_terms(line) if term in self._written]
             for line in lines
         ]
-        translations: dict[int, Translation] = {}
-        for constrained in (False, True):
-            indices = [n for n, row in enumerate(required) if bool(row) is constrained]
-            part = self._translator.translate_window(
-                [lines[n] for n in indices],
-                batch_size,
-                progress,
-                terms=[required[n] for n in indices] if constrained else None,
-            )
-            translations |= zip(indices, part, strict=True)
-        for n, terms in enumerate(required):
+        translations = translate_with_terms(
+            self._translator, lines, required, batch_size, progress
+        )
+        for terms, translation in zip(required, translations, strict=True):
             self.needed += len(terms)
-            self.met += sum(
-                whole_words([self._written[term]]).search(translations[n].text)
-                is not None
-                for term in terms
-            )
-        return [translations[n] for n in range(len(lines))]
+            missing = missing_terms(terms, translation.text, self._written)
+            self.met += len(terms) - len(missing)
+        return translations
+
+
+def translate_with_terms(
+    translator: Translator,
+    lines: Sequence[str],
+    required: Sequence[Sequence[str]],
+    batch_size: int = 32,
+    progress: Callable[[int, int], object] | None = None,
+) -> list[Translation]:
+    """Translates lines with the terms that each requires.
+
+    Lines without terms are translated without constraints, so that terms do not change
+    them. The other arguments and the result are those of `Translator.translate_window`.
+    """
+    translations: dict[int, Translation] = {}
+    for constrained in (False, True):
+        indices = [n for n, row in enumerate(required) if bool(row) is constrained]
+        part = translator.translate_window(
+            [lines[n] for n in indices],
+            batch_size,
+            progress,
+            terms=[required[n] for n in indices] if constrained else None,
+        )
+        translations |= zip(indices, part, strict=True)
+    return [translations[n] for n in range(len(lines))]
+
+
+def missing_terms(
+    terms: Sequence[str], text: str, written: Mapping[str, str]
+) -> list[str]:
+    """Returns the terms that a translation does not contain as whole words.
+
+    `written` is the result of `Translator.written_terms`.
+    """
+    return [
+        term
+        for term in terms
+        if term not in written or not whole_words([written[term]]).search(text)
+    ]
 
 
 def whole_words(terms: Mapping[str, str] | Sequence[str]) -> re.Pattern[str]:
     """Returns a pattern that matches any term as whole words, longer terms first."""
     longest_first = sorted(terms, key=len, reverse=True)
-    alternatives = "|".join(map(re.escape, longest_first))
+    alternatives = "|".join(map(re.escape, longest_first)) or "(?!)"  # no match
     return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)")

@@ -1,16 +1,82 @@
 """Python interface of a trained model."""
 
+from __future__ import annotations
+
+import itertools
 import os
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t2t_repro import fast
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.quiet_import import use_tensorflow_backend
 from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.loading import Loaded, load_models
 from t2t_repro.translation.pair_scores import PairScorer
+from t2t_repro.translation.terms import (
+    TermTranslator,
+    missing_terms,
+    translate_with_terms,
+)
+from t2t_repro.translation.translator import (
+    ScoredText,
+    Translation,
+    Translator,
+    windows,
+)
+
+_WINDOW = 4096  # Maximum number of sentences that are sorted by length together.
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a sentence.
+
+    Attributes:
+        text: Translation; "" for a blank sentence.
+        score: Log probability divided by the length penalty; 0 for a blank sentence.
+        tokens: Number of subwords, EOS included.
+        log_prob: Log probability in nats.
+        alignment: Aligned words: pairs of indices into the words of the source and of
+            the translation, from 0; None unless requested.
+    """
+
+    text: str
+    score: float
+    tokens: int
+    log_prob: float
+    alignment: tuple[tuple[int, int], ...] | None = None
+
+
+@dataclass(frozen=True)
+class TranslationResult:
+    """Translations of a sentence, with scores.
+
+    Attributes:
+        hypotheses: At most `nbest` translations, best first; samples are not sorted.
+        cut: Whether the source was cut to the maximum input length.
+        missing_terms: Required terms that the best translation lacks, because the
+            vocabulary cannot spell them or the length limit leaves no room.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    cut: bool
+    missing_terms: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Best translation."""
+        return self.hypotheses[0].text
+
+    @property
+    def score(self) -> float:
+        """Score of the best translation."""
+        return self.hypotheses[0].score
 
 
 class TrainedModel:
@@ -27,27 +93,140 @@ class TrainedModel:
         self.model: Transformer = loaded.models[0]
         self.tokenizer: Tokenizer = loaded.tokenizer
         self.hparams: HParams = loaded.hparams
-        self._translators: dict[tuple[tuple[str, Any], ...], Any] = {}
+        self._translators: dict[DecodingConfig, Translator] = {}
+        self._aligner: Aligner | None = None
         self._scorer: PairScorer | None = None
 
-    def translate(self, texts: Sequence[str], **search: Any) -> list[str]:
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        nbest: int | None = None,
+        return_scores: bool = False,
+        alignment: bool = False,
+        prefixes: Sequence[str] | None = None,
+        terms: Mapping[str, str] | Sequence[Sequence[str]] | None = None,
+        batch_size: int = 32,
+        **search: Any,
+    ) -> list[Any]:
         """Translates sentences, as `python -m t2t_repro.translate` does.
 
         Args:
             texts: Sentences, or a single sentence.
+            nbest: Number of hypotheses of each sentence, at most the beam size.
+            return_scores: Whether to return scores, as `nbest` and `alignment` do.
+            alignment: Whether to align the words of each hypothesis with the source. An
+                ensemble aligns with its first model.
+            prefixes: Prefix of each translation, or "".
+            terms: Lexical constraints: target terms by source term, as in a file of
+                `--terms`, or the list of target terms of each sentence. Cannot be
+                combined with prefixes.
+            batch_size: Maximum number of sentences per batch.
             **search: Settings that replace the model's defaults: `beam_size`, `alpha`,
                 ... (fields of `t2t_repro.decoding.config.DecodingConfig`).
 
         Returns:
-            One translation per sentence, in order; an empty string for a blank
-            sentence.
+            For each sentence, in order, its translation (str); "" for a blank sentence.
+            With `nbest`, `return_scores` or `alignment`, a `TranslationResult`.
+
+        Raises:
+            TypeError: `search` has an unknown setting.
+            ValueError: A setting is out of range, settings cannot be combined, or the
+                numbers of prefixes or lists of terms and sentences differ.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
-        key = tuple(sorted(search.items()))
-        if key not in self._translators:
-            self._translators[key] = self._loaded.translator(**search)
-        translations = self._translators[key].translate_lines(lines)
-        return [translation.text for translation in translations]
+        if search.get("sampling"):
+            for name in {*search} & {"beam_size", "alpha", "word_penalty"}:
+                raise ValueError(f"{name} cannot be combined with sampling")
+        translator = self._translator(nbest=nbest, **search)
+        required = self._required(terms, lines, translator)
+        written: dict[str, str] = {}
+        if required is not None:
+            if prefixes is not None:
+                raise ValueError("terms cannot be combined with prefixes")
+            every = dict.fromkeys(itertools.chain.from_iterable(required))
+            written = translator.written_terms(list(every))
+            if unwritable := [term for term in every if term not in written]:
+                warnings.warn(
+                    f"the model's vocabulary cannot spell {', '.join(unwritable)}; "
+                    "these terms are not required",
+                    stacklevel=2,
+                )
+        starts = _for_each(lines, prefixes, "prefixes")
+        translations: list[Translation] = []
+        for part in windows(lines, _WINDOW):
+            place = slice(len(translations), len(translations) + len(part))
+            if required is None:
+                translations += translator.translate_window(
+                    part, batch_size, prefixes=starts and starts[place]
+                )
+                continue
+            spelled = [[t for t in row if t in written] for row in required[place]]
+            translations += translate_with_terms(translator, part, spelled, batch_size)
+        if nbest is None and not return_scores and not alignment:
+            return [translation.text for translation in translations]
+        results = []
+        for n, each in enumerate(translations):
+            every_text = (ScoredText(*each[:4]), *each.others)
+            missing = missing_terms(required[n] if required else (), each.text, written)
+            results.append(
+                TranslationResult(
+                    tuple(Hypothesis(*hypothesis) for hypothesis in every_text),
+                    each.cut,
+                    tuple(missing),
+                )
+            )
+        return self._aligned(lines, results) if alignment else results
+
+    def _translator(self, **search: Any) -> Translator:
+        """Returns the translator with these settings, which is created once."""
+        if search.get("never") is not None:
+            search["never"] = tuple(search["never"])
+        config = self._loaded.search(**search)
+        if config not in self._translators:
+            self._translators[config] = self._loaded.translator(**search)
+        return self._translators[config]
+
+    def _required(
+        self,
+        terms: Mapping[str, str] | Sequence[Sequence[str]] | None,
+        lines: Sequence[str],
+        translator: Translator,
+    ) -> list[Sequence[str]] | None:
+        """Returns the required terms of each line; None without lexical constraints."""
+        if isinstance(terms, Mapping):
+            terms = {" ".join(term.split()): terms[term] for term in terms}
+            if "" in terms:
+                raise ValueError("terms contains a blank source term")
+            table = TermTranslator(translator, terms)
+            return [table.required_terms(line) for line in lines]
+        if any(isinstance(row, str) for row in terms or ()):
+            raise ValueError("terms must be a dictionary, or one list per sentence")
+        return _for_each(lines, terms, "terms")
+
+    def _aligned(
+        self, lines: Sequence[str], results: Sequence[TranslationResult]
+    ) -> list[TranslationResult]:
+        """Adds the alignment of each hypothesis."""
+        if self._aligner is None:
+            self._aligner = Aligner(self.model, self.tokenizer)
+        pairs = [
+            (line, hypothesis.text)
+            for line, result in zip(lines, results, strict=True)
+            for hypothesis in result.hypotheses
+        ]
+        sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+        alignments = iter(self._aligner(sources, targets))
+
+        def with_alignment(hypothesis: Hypothesis) -> Hypothesis:
+            words = (pair.split("-") for pair in next(alignments).split())
+            numbers = tuple((int(source), int(target)) for source, target in words)
+            return replace(hypothesis, alignment=numbers)
+
+        return [
+            replace(result, hypotheses=tuple(map(with_alignment, result.hypotheses)))
+            for result in results
+        ]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """Scores given translations.
@@ -62,6 +241,18 @@ class TrainedModel:
         if self._scorer is None:
             self._scorer = PairScorer(self.model, self.tokenizer)
         return [score.log_prob for score in self._scorer.score_pairs(pairs)]
+
+
+def _for_each(
+    lines: Sequence[str], values: Sequence[Any] | None, name: str
+) -> list[Any] | None:
+    """Returns the list of one value per line; raises ValueError if numbers differ."""
+    if values is None:
+        return None
+    values = [values] if isinstance(values, str) else list(values)
+    if len(values) != len(lines):
+        raise ValueError(f"{len(lines):,} sentences, but {len(values):,} {name}")
+    return values
 
 
 def load(

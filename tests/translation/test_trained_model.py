@@ -5,6 +5,8 @@ import json
 import pytest
 
 import t2t_repro
+from t2t_repro.decoding.config import Sampling
+from t2t_repro.translation.alignments import Aligner
 from tests import run_command, tiny
 
 SOURCES = [source for source, _ in tiny.pairs("test")]
@@ -26,6 +28,66 @@ def test_it_translates_as_the_command_does(trained, model, tmp_path):
         SOURCES[:1], beam_size=1
     )
     assert model.translate(["", " "]) == ["", ""]
+
+
+def test_it_returns_hypotheses_with_scores_and_alignments(trained, model):
+    results = model.translate([*SOURCES, ""], nbest=3, alignment=True, beam_size=4)
+    blank = results.pop()
+    assert (blank.text, blank.score, len(blank.hypotheses)) == ("", 0, 1)
+    assert [each.text for each in results] == model.translate(SOURCES, beam_size=4)
+    align = Aligner(model.model, model.tokenizer)
+    for source, result in zip(SOURCES, results, strict=True):
+        texts = [each.text for each in result.hypotheses]
+        scores = [each.score for each in result.hypotheses]
+        assert (len(scores), scores) == (3, sorted(scores, reverse=True))
+        assert result.score == scores[0]
+        for each, line in zip(
+            result.hypotheses, align([source] * 3, texts), strict=True
+        ):
+            penalty = ((5 + each.tokens) / 6) ** model.hparams.alpha
+            assert each.score * penalty == pytest.approx(each.log_prob, abs=1e-4)
+            assert " ".join(f"{i}-{j}" for i, j in each.alignment) == line
+    (scored,) = model.translate(SOURCES[0], return_scores=True)
+    assert scored.hypotheses[0].alignment is None
+    assert len(scored.hypotheses) == 1
+
+
+def test_it_translates_with_prefixes_and_terms(model, monkeypatch):
+    plain = model.translate(SOURCES[:2])
+    text = model.translate(SOURCES[:2], prefixes=["neun", ""])
+    assert text[0].startswith("neun")
+    assert text[1] == plain[1]
+    settings = {"beam_size": 6, "extra_length": 20, "return_scores": True}
+    word = SOURCES[0].split()[0]
+    for terms in ({word: "neun"}, [["neun"], []]):
+        results = model.translate(SOURCES[:2], terms=terms, **settings)
+        assert "neun" in results[0].text.split()
+        assert results[0].missing_terms == ()
+    assert model.translate(SOURCES[:2], terms={}) == plain
+    target = model.tokenizer.target
+    unknown = int(target.encode(["neun"]).values[0])
+    monkeypatch.setattr(target, "unknown_id", unknown)
+    with pytest.warns(UserWarning, match="cannot spell neun"):
+        (result,) = model.translate(SOURCES[:1], terms=[["neun"]], return_scores=True)
+    assert (result.text, result.missing_terms) == (plain[0], ("neun",))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"nbest": 3, "beam_size": 2}, "nbest is 3"),
+        ({"prefixes": ["a"]}, "2 sentences, but 1 prefixes"),
+        ({"terms": [["a"]]}, "2 sentences, but 1 terms"),
+        ({"terms": ["a", "b"]}, "one list per sentence"),
+        ({"terms": {" ": "b"}}, "blank source term"),
+        ({"terms": {}, "prefixes": ["a", "b"]}, "terms cannot be combined"),
+        ({"sampling": Sampling(), "beam_size": 2}, "beam_size cannot be combined"),
+        ({"length": 3}, "unexpected keyword argument 'length'"),
+    ],
+)
+def test_rejects_settings_that_it_would_ignore(model, settings, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.translate(SOURCES[:2], **settings)
 
 
 def test_it_scores_as_the_command_does(trained, model, tmp_path):

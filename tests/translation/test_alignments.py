@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.analysis.alignments import Aligner, align_words, pharaoh
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
+from t2t_repro.translation.alignments import Aligner, align_words, pharaoh
 from tests import tiny
 
 # Source `un` `believ` `able` | `news` EOS; target `kaum` | `zu` | `glaub` `lich` EOS.
