@@ -1,5 +1,6 @@
 """Numbered versions of an export, written atomically."""
 
+import re
 import shutil
 import uuid
 from collections.abc import Callable
@@ -12,17 +13,24 @@ from t2t_repro.system.locks import exclusive_lock, try_exclusive_lock
 
 
 def check_format(export_dir: Path, file: str) -> None:
-    """Rejects a folder that contains versions in another format.
+    """Rejects a folder from which the format cannot be loaded.
 
     A server always loads the newest version, so all versions need the same format.
+    TensorFlow expands patterns in the path of a SavedModel.
 
     Args:
         export_dir: Folder of all versions, which may be missing.
         file: File that each version of the format contains, e.g. ``saved_model.pb``.
 
     Raises:
-        UserError: A version does not contain the file.
+        UserError: A version does not contain the file, or the path of a SavedModel is a
+            pattern.
     """
+    if file.endswith(".pb") and re.search(r"[*?[\\]", str(export_dir.resolve())):
+        raise UserError(
+            f"--export_dir {export_dir}: TensorFlow cannot load a SavedModel from a "
+            "path with *, ?, [ or a backslash; name another folder"
+        )
     for number in _numbers(export_dir):
         version = export_dir / str(number)
         if not (version / file).exists():

@@ -267,9 +267,9 @@ def load(
 
     Args:
         model_dir: Model directory, written by `train` or an import command.
-        checkpoint: "best" ("averaged" if it exists, else "latest"), "latest",
-            "averaged", or the folder of a checkpoint. A comma-separated list is an
-            ensemble.
+        checkpoint: "best" ("averaged" if it exists and is of the newest data, else
+            "latest"), "latest", "averaged", or the folder of a checkpoint. A
+            comma-separated list is an ensemble.
         precision: "float32", "bfloat16", or "int8" on an x86-64 CPU. The first use of
             "int8" calibrates the model on the validation split.
 
