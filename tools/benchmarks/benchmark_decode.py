@@ -33,8 +33,14 @@ from t2t_repro.command_line import cli
 from t2t_repro.hparams.fields import MOST_ALPHA
 
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
+TASKS = {
+    OURS: "decoding.t2t_repro",
+    PEER: "ctranslate2_search.translate",
+    LIMIT: "decoding.products",
+}
 FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
-INT8, BFLOAT16 = f"{OURS} int8", f"{OURS} bfloat16"
+INT8, XLA_INT8 = f"{OURS} int8", f"{OURS} int8, XLA"
+BFLOAT16 = f"{OURS} bfloat16"
 STUDENT = f"{OURS} float32, 1 decoder layer"
 THEIR_FLOAT32, THEIR_INT8 = "CTranslate2 float32", "CTranslate2 int8"
 FLOAT32_LIMIT, BFLOAT16_LIMIT = "matmuls only float32", "matmuls only bfloat16"
@@ -43,6 +49,7 @@ CONTENDERS: dict[str, tuple[str, Result]] = {
     XLA: (OURS, {"precision": "float32", "xla": True}),
     BFLOAT16: (OURS, {"precision": "bfloat16", "xla": False}),
     INT8: (OURS, {"precision": "int8", "xla": False}),
+    XLA_INT8: (OURS, {"precision": "int8", "xla": True}),
     STUDENT: (OURS, {"precision": "float32", "xla": False, "num_decoder_layers": 1}),
     THEIR_FLOAT32: (PEER, {"compute_type": "float32"}),
     THEIR_INT8: (PEER, {"compute_type": "int8"}),
@@ -50,10 +57,11 @@ CONTENDERS: dict[str, tuple[str, Result]] = {
     BFLOAT16_LIMIT: (LIMIT, {"precision": "bfloat16"}),
 }
 # Programs that also translate small batches.
-SMALL = {FLOAT32, XLA, INT8, THEIR_FLOAT32, THEIR_INT8}
+SMALL = {FLOAT32, XLA, INT8, XLA_INT8, THEIR_FLOAT32, THEIR_INT8}
 PAIRS = (
     *((FLOAT32, THEIR_FLOAT32), (XLA, THEIR_FLOAT32), (BFLOAT16, THEIR_INT8)),
-    *((INT8, THEIR_INT8), (INT8, THEIR_FLOAT32), (INT8, FLOAT32), (STUDENT, FLOAT32)),
+    *((INT8, THEIR_INT8), (XLA_INT8, THEIR_INT8), (INT8, THEIR_FLOAT32)),
+    *((INT8, FLOAT32), (STUDENT, FLOAT32)),
     *((FLOAT32, FLOAT32_LIMIT), (BFLOAT16, BFLOAT16_LIMIT)),
 )
 
@@ -78,7 +86,7 @@ def measure(args: Namespace, tables: Result) -> None:
     reduced = {f"{FLOAT32} without {each}": each for each in args.without}
     for title, each in reduced.items():
         contenders[title] = (OURS, CONTENDERS[FLOAT32][1] | {"without": [each]})
-    reasons = {INT8: int8_matmul.unsupported_reason()}
+    reasons = dict.fromkeys((INT8, XLA_INT8), int8_matmul.unsupported_reason())
     reasons |= dict.fromkeys(
         (BFLOAT16, BFLOAT16_LIMIT), precision.unsupported_reason("bfloat16")
     )
@@ -86,7 +94,7 @@ def measure(args: Namespace, tables: Result) -> None:
         if reason and contenders.pop(name, None):
             say(f"skipping {name}: {reason}")
     processes = [
-        own(name, f"decoding.{task}", vars(args) | fields)
+        own(name, TASKS[task], vars(args) | fields)
         for name, (task, fields) in contenders.items()
     ]
     pairs = [*PAIRS, *((FLOAT32, title) for title in reduced)]
