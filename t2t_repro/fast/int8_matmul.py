@@ -44,7 +44,7 @@ def int8_matmul(
         bias: float32 (units,), added to the product.
         row_max: Value that UINT8_MAX represents in the rows.
         weight_max: float32 (units,), value that INT8_MAX represents in each column,
-            whichever number of bits the codes have.
+            also with 7-bit codes.
         output_max: If given, ReLU is applied and the result is quantized: UINT8_MAX
             represents this value, and larger values are clipped. None: no ReLU.
 
@@ -107,7 +107,7 @@ def exact_weight_bits() -> int:
     for bits in LARGEST_CODES:
         if tf.function(is_exact, autograph=False)(bits):
             return bits
-    raise ValueError("this machine has no exact int8 matmuls")
+    raise ValueError("this machine cannot compute exact int8 matmuls")
 
 
 def is_exact(weight_bits: int) -> tf.Tensor:
