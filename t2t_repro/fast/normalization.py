@@ -3,6 +3,7 @@
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
+from t2t_repro.fast.xla_kernels import barriers, in_xla
 from t2t_repro.layers.functional import Tensor
 
 
@@ -60,9 +61,15 @@ def _with_gradient(
 
     @ops.custom_gradient
     def layer_norm(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
-        centred = x - ops.mean(x, axis=1, keepdims=True)
+        mean = ops.mean(x, axis=1, keepdims=True)
+        centred = x - mean
         variance = ops.mean(ops.square(centred), axis=1, keepdims=True)
         inverse = ops.rsqrt(variance + epsilon)
+        if by_reductions and in_xla():
+            # Otherwise, each kernel of the gradient would compute both again, and one
+            # would store a value of every channel.
+            mean, inverse = barriers(mean, inverse)
+            centred = x - mean
         normal = centred * inverse
 
         def means(*tensors: Tensor) -> list[Tensor]:

@@ -72,8 +72,13 @@ def _transposed_matmul(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
 
 
 def barrier(x: tf.Tensor) -> tf.Tensor:
-    """Prevents XLA from fusing a transposition with a matmul."""
-    return xla.optimization_barrier(x)[0] if in_xla() else x
+    """Prevents XLA from fusing what computes x with what uses it."""
+    return barriers(x)[0]
+
+
+def barriers(*tensors: tf.Tensor) -> list[tf.Tensor]:
+    """Prevents XLA from fusing what computes the tensors with what uses them."""
+    return list(xla.optimization_barrier(*tensors) if in_xla() else tensors)
 
 
 def quantize(x: tf.Tensor, low: float, high: float) -> tf.Tensor:

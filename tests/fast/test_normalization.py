@@ -12,7 +12,11 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
-@pytest.mark.parametrize("form", [normalize, normalize_by_reductions])
+def compiled(*arguments):
+    return tf.function(normalize_by_reductions, jit_compile=True)(*arguments)
+
+
+@pytest.mark.parametrize("form", [normalize, normalize_by_reductions, compiled])
 @pytest.mark.parametrize(("shape", "epsilon"), [((20, 8), 1e-6), ((4, 5, 8), 0.1)])
 def test_value_and_gradient_equal_the_reference_in_float64(shape, epsilon, form):
     x, scale, bias = 3 * random(*shape) + 1, random(8, seed=1), random(8, seed=2)
