@@ -19,7 +19,7 @@ FAST = "T2T_REPRO_FAST"
 
 NAMES = (
     *("shared_trace", "local_attention", "normalization", "cross_entropy"),
-    *("chunked_loss", "lanes", "xla_matmul", "xla_dropout"),
+    *("chunked_loss", "lanes", "relu", "xla_matmul", "xla_dropout"),
     *("kv_cache", "prepacked_weights", "top_k"),
 )
 """The names of the optimized implementations."""
@@ -46,6 +46,7 @@ def kernels(device: str) -> list[Kernel]:
         cached_decoder,
         chunked_loss,
         cross_entropy,
+        gpu_kernels,
         lanes,
         normalization,
         shared_trace,
@@ -54,6 +55,7 @@ def kernels(device: str) -> list[Kernel]:
     )
     from t2t_repro.fast import local_attention as fast_local_attention
     from t2t_repro.layers import (
+        feed_forward,
         functional,
         label_smoothing,
         local_attention,
@@ -63,12 +65,8 @@ def kernels(device: str) -> list[Kernel]:
 
     local = fast_local_attention.attend_locally
     loss = label_smoothing.smoothed_cross_entropy
+    layers = functional.apply_layers
     on_both = [
-        Kernel(
-            "shared_trace",
-            functional.apply_layers,
-            shared_trace.apply_layers_once_traced,
-        ),
         Kernel("local_attention", local_attention.attend_locally, local),
         Kernel("kv_cache", generate.decoder_of, cached_decoder.KVCacheDecoder),
     ]
@@ -79,12 +77,16 @@ def kernels(device: str) -> list[Kernel]:
         normalize = normalization.normalize_by_reductions
         return [
             *on_both,
+            Kernel("shared_trace", layers, shared_trace.apply_layers_by_position),
+            Kernel("relu", feed_forward.relu, gpu_kernels.relu),
+            Kernel("xla_dropout", seeded_dropout.uniform, gpu_kernels.uniform),
             Kernel("normalization", functional.normalize, normalize),
             Kernel("cross_entropy", loss, cross_entropy.by_comparison),
             Kernel("chunked_loss", label_smoothing.loss_of_output, in_chunks),
         ]
     return [
         *on_both,
+        Kernel("shared_trace", layers, shared_trace.apply_layers_once_traced),
         Kernel("xla_matmul", functional.linear, xla_kernels.linear),
         Kernel("xla_matmul", functional.tied_logits, xla_kernels.tied_logits),
         Kernel("xla_dropout", seeded_dropout.uniform, xla_kernels.uniform),

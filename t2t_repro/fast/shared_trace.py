@@ -14,15 +14,27 @@ from t2t_repro.fast.flat_attention import (
     is_quantized,
     unflatten_tokens,
 )
+from t2t_repro.fast.gpu_kernels import attend_by_position
 from t2t_repro.fast.xla_kernels import in_xla
+from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.functional import Tensor, apply_layers
 from t2t_repro.layers.masks import both, causal_mask
 from t2t_repro.layers.seeded_dropout import dropout_seed, given_seed, salt_of, salted
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 
 
-def apply_layers_once_traced(
+def apply_layers_by_position(
     layers: Sequence[keras.layers.Layer], x: Tensor, **context: Any
+) -> Tensor:
+    """Replaces `functional.apply_layers` on a GPU; see `attend_by_position`."""
+    return apply_layers_once_traced(layers, x, on_gpu=True, **context)
+
+
+def apply_layers_once_traced(
+    layers: Sequence[keras.layers.Layer],
+    x: Tensor,
+    on_gpu: bool = False,
+    **context: Any,
 ) -> Tensor:
     """Replaces `functional.apply_layers` inside a TensorFlow graph.
 
@@ -45,11 +57,15 @@ def apply_layers_once_traced(
     unfit = masked or not ours or not tf.inside_function()
     if unfit or (seed is None and _InTraining()(x)):
         return apply_layers.reference(layers, x, **context)
-    on_rows, rows = _OnRows(x, **context), flatten_tokens(x)
-    if in_xla() or is_quantized(first.self_attention):
+    attention, xla = first.self_attention, in_xla()
+    by_position = on_gpu and xla and type(attention) is MultiHeadAttention
+    on_rows = _OnRows(x, by_position, **context)
+    x = on_rows.in_order(x)
+    rows = flatten_tokens(x)
+    if xla or is_quantized(attention):
         for layer in layers:
             rows = on_rows(layer, rows)
-        return unflatten_tokens(x, rows)
+        return on_rows.in_order(unflatten_tokens(x, rows))
 
     @tf.function(autograph=False)
     def apply(rows: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
@@ -83,29 +99,36 @@ class _OnRows:
     def __init__(
         self,
         x: Tensor,
+        by_position: bool,
         encoder_output: Tensor | None = None,
         attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
     ) -> None:
+        self.by_position = by_position
+        self.attend = attend_by_position if by_position else attend
         self.length = tf.shape(x)[1]
         self.mask = _with_heads(attention_mask)
         if encoder_output is not None:
             self.mask = both(self.mask, causal_mask(self.length)[None])
-            self.memory = flatten_tokens(encoder_output)
+            self.memory = flatten_tokens(self.in_order(encoder_output))
             self.source = tf.shape(encoder_output)[1]
             self.cross_mask = _with_heads(cross_attention_mask)
 
+    def in_order(self, x: Tensor) -> Tensor:
+        """Exchanges the first two axes if tokens are ordered by position."""
+        return tf.transpose(x, [1, 0, 2]) if self.by_position else x
+
     def __call__(self, layer: keras.layers.Layer, rows: Tensor) -> Tensor:
-        """Applies the layer to float (batch * length, d_model)."""
+        """Applies the layer to flattened tokens, float (tokens, d_model)."""
 
         def self_attend(y: Tensor) -> Tensor:
             lengths = (self.length, self.length)
-            return attend(layer.self_attention, y, y, lengths, self.mask)
+            return self.attend(layer.self_attention, y, y, lengths, self.mask)
 
         def cross_attend(y: Tensor) -> Tensor:
             attention, mask = layer.cross_attention, self.cross_mask
             lengths = (self.length, self.source)
-            return attend(attention, y, self.memory, lengths, mask)
+            return self.attend(attention, y, self.memory, lengths, mask)
 
         if isinstance(layer, EncoderLayer):
             return layer.apply_sublayers(rows, self_attend)

@@ -10,6 +10,9 @@ from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
+from t2t_repro.system.dispatch import dispatched
+
+relu = dispatched(ops.relu)
 
 
 def gelu_sigmoid(x: Tensor) -> Tensor:
@@ -45,8 +48,8 @@ class FeedForward(Layer):
         self.d_ff = d_ff
         self.dropout = dropout
         self.activation = activation
-        marian = activation == "gelu_sigmoid"
-        self.activate = gelu_sigmoid if marian else keras.activations.get(activation)
+        ours: dict[str, Any] = {"relu": relu, "gelu_sigmoid": gelu_sigmoid}
+        self.activate = ours.get(activation) or keras.activations.get(activation)
         self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=self.dtype_policy)
         self.drop = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
@@ -59,9 +62,8 @@ class FeedForward(Layer):
         self.output_projection.build((*input_shape[:-1], self.d_ff))
         self.drop.build((*input_shape[:-1], self.d_ff))
 
-    def call(self, x: Tensor, training: bool | None = None) -> Tensor:
+    def call(self, x: Tensor) -> Tensor:
         """Applies the network to each position of float (..., d_model)."""
         if self.quantized is not None:
             return self.quantized(x)
-        hidden = self.activate(self.hidden(x))
-        return self.output_projection(self.drop(hidden, training=training))
+        return self.output_projection(self.drop(self.activate(self.hidden(x))))

@@ -77,6 +77,23 @@ def test_graph_traces_one_layer_and_equals_separate_calls(stacks):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.medium
+@pytest.mark.parametrize("stacks", ["post"], indirect=True)
+def test_order_by_position_equals_separate_calls(stacks):
+    variables = [v.value for stack in stacks for v in stack.trainable_variables]
+
+    def value_and_gradients(*inputs):
+        with tf.GradientTape() as tape:
+            value = tf.reduce_sum(apply_stacks(stacks, *inputs, training=False) ** 2)
+        return value, *tape.gradient(value, variables)
+
+    expected = value_and_gradients(*INPUTS)
+    fast.install("GPU")
+    compiled = tf.function(value_and_gradients, jit_compile=True, autograph=False)
+    for one, other in zip(expected, compiled(*INPUTS), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
 def test_dropout_masks_equal_those_of_separate_calls(stacks):
     # A different mask changes some outputs by more than 0.1.
     separate = apply_stacks(stacks, *INPUTS)

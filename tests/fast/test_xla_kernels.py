@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.fast import cross_entropy, xla_kernels
+from t2t_repro.fast import cross_entropy, gpu_kernels, xla_kernels
 from t2t_repro.layers import functional, label_smoothing, seeded_dropout
 
 ROWS, CHANNELS = 24, 16
@@ -108,12 +108,13 @@ def test_loss_and_gradient_equal_the_reference(smoothing):
         np.testing.assert_allclose(each, reference, rtol=1e-6, atol=2e-5)
 
 
-def test_random_numbers_are_uniform_and_depend_on_the_seed():
+@pytest.mark.parametrize("kernels", [xla_kernels, gpu_kernels])
+def test_random_numbers_are_uniform_and_depend_on_the_seed(kernels):
     count = 100_000
 
     @tf.function(jit_compile=True)
     def draw(seed):
-        return xla_kernels.uniform((count,), seed)
+        return kernels.uniform((count,), seed)
 
     one, same, other = (
         draw(tf.constant(seed)).numpy() for seed in ([1, 2], [1, 2], [2, 2])
@@ -126,7 +127,8 @@ def test_random_numbers_are_uniform_and_depend_on_the_seed():
     np.testing.assert_allclose(shares, 0.1, atol=4 * (0.1 * 0.9 / count) ** 0.5)
 
 
-def test_random_numbers_outside_xla_are_those_of_the_reference():
+@pytest.mark.parametrize("kernels", [xla_kernels, gpu_kernels])
+def test_random_numbers_outside_xla_are_those_of_the_reference(kernels):
     seed = tf.constant([1, 2])
-    results = xla_kernels.uniform((5,), seed)
+    results = kernels.uniform((5,), seed)
     np.testing.assert_array_equal(results, seeded_dropout.uniform.reference((5,), seed))
