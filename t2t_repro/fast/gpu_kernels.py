@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from t2t_repro.fast.xla_kernels import barrier, in_xla
-from t2t_repro.layers import feed_forward, seeded_dropout
+from t2t_repro.layers import seeded_dropout
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 from t2t_repro.layers.functional import Shape
 
@@ -68,7 +68,7 @@ def _scaled_softmax(
             # Without the barrier, XLA would compute the weights again, from logits that
             # it keeps. Without the division, which corrects rounded weights, it would
             # not recognize a softmax, and would read both operands twice.
-            [kept] = barrier(weights)
+            kept = barrier(weights)
             wide = tf.cast(kept, tf.float32)
             wide /= tf.reduce_sum(wide, -1, keepdims=True)
             product = wide * tf.cast(upstream, tf.float32)
@@ -81,13 +81,14 @@ def _scaled_softmax(
 
 
 def relu(x: tf.Tensor) -> tf.Tensor:
-    """Replaces `feed_forward.relu` under XLA; the gradient depends on the result only.
+    """Replaces the ReLU of feed-forward networks under XLA.
 
+    The gradient depends on the result only.
     XLA simplifies the usual ``relu(x) > 0`` to ``x > 0``. Then it has to store x as
     well, and cannot compute the activation in the matmul that computes x.
     """
     if not in_xla():
-        return feed_forward.relu.reference(x)
+        return tf.nn.relu(x)
 
     @tf.custom_gradient
     def activate(x: tf.Tensor) -> tuple[tf.Tensor, object]:

@@ -12,12 +12,14 @@ from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 from t2t_repro.system.dispatch import dispatched
 
-relu = dispatched(ops.relu)
-
 
 def gelu_sigmoid(x: Tensor) -> Tensor:
     """Computes Marian's GELU up to version 1.12.0, ``x * sigmoid(1.702 x)``."""
     return x * ops.sigmoid(1.702 * x)
+
+
+# Activation functions that have an optimized implementation or that Keras lacks.
+OURS: dict[str, Any] = {"relu": dispatched(ops.relu), "gelu_sigmoid": gelu_sigmoid}
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -48,8 +50,7 @@ class FeedForward(Layer):
         self.d_ff = d_ff
         self.dropout = dropout
         self.activation = activation
-        ours: dict[str, Any] = {"relu": relu, "gelu_sigmoid": gelu_sigmoid}
-        self.activate = ours.get(activation) or keras.activations.get(activation)
+        self.activate = OURS.get(activation) or keras.activations.get(activation)
         self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=self.dtype_policy)
         self.drop = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
@@ -62,8 +63,9 @@ class FeedForward(Layer):
         self.output_projection.build((*input_shape[:-1], self.d_ff))
         self.drop.build((*input_shape[:-1], self.d_ff))
 
-    def call(self, x: Tensor) -> Tensor:
+    def call(self, x: Tensor, training: bool | None = None) -> Tensor:
         """Applies the network to each position of float (..., d_model)."""
         if self.quantized is not None:
             return self.quantized(x)
-        return self.output_projection(self.drop(self.activate(self.hidden(x))))
+        hidden = self.activate(self.hidden(x))
+        return self.output_projection(self.drop(hidden, training=training))
