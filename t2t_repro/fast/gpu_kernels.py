@@ -40,13 +40,26 @@ def attend_by_position(
         return tf.transpose(by_position, [1, 2, 0, 3])
 
     query = split(attention.query(x), targets)
-    key = split(attention.key(memory), sources)
-    value = split(attention.value(memory), sources)
+    key = split(attention.key(_after(query, memory)), sources)
+    value = split(attention.value(_after(key, memory)), sources)
     logits = tf.matmul(query, key, transpose_b=True)
     weights = attention.drop(_scaled_softmax(logits, mask, attention.d_k**-0.5))
     heads = tf.transpose(tf.matmul(weights, value), [2, 0, 1, 3])
     rows = tf.reshape(heads, [-1, attention.num_heads * attention.d_v])
     return attention.output_projection(rows)
+
+
+def _after(earlier: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    """Returns x; XLA does not merge its matmul with the one that computes `earlier`.
+
+    The result of a merged matmul would be divided, which copies all heads.
+    """
+
+    @tf.custom_gradient
+    def separate(x: tf.Tensor) -> tuple[tf.Tensor, object]:
+        return barrier(x, earlier)[0], lambda upstream: upstream
+
+    return separate(x)
 
 
 def _scaled_softmax(
