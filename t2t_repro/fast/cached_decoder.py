@@ -24,6 +24,7 @@ from t2t_repro.fast.flat_attention import (
 from t2t_repro.fast.kv_cache import KVCacheSlots, KVCacheState, LayerKVCache
 from t2t_repro.fast.quantization import MatmulGroup, layer_matmuls
 from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack
+from t2t_repro.fast.xla_kernels import matmul_transposed
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.layers.stacks import DecoderLayer
@@ -219,7 +220,7 @@ class KVCacheDecoder:
             weights = attention.attention_weights(query, keys, visible, distances)
             heads = attention.weighted_sum(weights, values, distances)
         else:
-            logits = tf.matmul(query, keys, transpose_b=True)
+            logits = matmul_transposed(query, keys)
             if is_quantized(attention):
                 weights = width_independent_softmax(logits + bias)
             else:

@@ -15,12 +15,13 @@ Matrices that are multiplied by the same rows are concatenated for one matmul.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import tensorflow as tf
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
-from t2t_repro.fast.xla_kernels import barrier
+from t2t_repro.fast.xla_kernels import matmul_transposed
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
@@ -156,11 +157,9 @@ def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:
 
 
 def transposed_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
-    """Copies the current weights for small matmuls that XLA compiles.
+    """Copies the current weights, transposed, for small matmuls that XLA compiles.
 
-    ``x W`` is computed as ``(W^T x^T)^T``, from a copy of ``W^T``. XLA reads it in the
-    order of its memory; the rows of W, which it would read side by side, conflict in
-    the caches of some processors.
+    `matmul_transposed` states why the copies are transposed.
 
     Args:
         groups: Layers that share a matmul, as for `prepack`.
@@ -170,7 +169,8 @@ def transposed_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
     for group in _with_own_weights(groups):
         weights = _weights(group, dtype)
         is_table = isinstance(group[0], TokenEmbedding)
-        prepacked[group] = _by_rows(weights if is_table else ops.transpose(weights))
+        matrix = weights if is_table else ops.transpose(weights)
+        prepacked[group] = partial(matmul_transposed, matrix=matrix)
     return StepMatmuls(prepacked)
 
 
@@ -230,15 +230,6 @@ def _halves(x: Tensor, axis: int) -> list[Tensor]:
     """
     middle = x.shape[axis] // 2
     return list(tf.split(x, [middle, x.shape[axis] - middle], axis))
-
-
-def _by_rows(matrix: Tensor) -> _Matmul:
-    """Returns the matmul under XLA with a transposed matrix, (units, channels)."""
-
-    def transposed(x: Tensor) -> Tensor:
-        return ops.transpose(barrier(ops.matmul(matrix, barrier(ops.transpose(x)))))
-
-    return transposed
 
 
 def _by_columns(matrices: list[Tensor]) -> _Matmul:

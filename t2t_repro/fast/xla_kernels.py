@@ -1,5 +1,7 @@
 """Matmuls and random numbers in forms that are faster under XLA on a CPU."""
 
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
@@ -78,7 +80,28 @@ def barrier(x: tf.Tensor) -> tf.Tensor:
 
 def barriers(*tensors: tf.Tensor) -> list[tf.Tensor]:
     """Prevents XLA from fusing what computes the tensors with what uses them."""
-    return list(xla.optimization_barrier(*tensors) if in_xla() else tensors)
+    return list(xla.optimizationbarrier(*tensors) if in_xla() else tensors)
+
+
+def matmul_transposed(x: tf.Tensor, matrix: tf.Tensor, **kwargs: Any) -> tf.Tensor:
+    """Computes ``x M^T``, under XLA as ``(M x^T)^T``.
+
+    With few rows, reading M takes most of the time. On the left, XLA reads it once for
+    all rows, and in the order of memory; the columns of a matrix on the right conflict
+    in the caches of some processors. Barriers keep XLA from exchanging the sides.
+
+    Args:
+        x: float or int8 (..., rows, channels).
+        matrix: The same dtype (..., units, channels).
+        **kwargs: Options of `tf.matmul`.
+
+    Returns:
+        (..., rows, units).
+    """
+    if not in_xla():
+        return tf.matmul(x, matrix, transpose_b=True, **kwargs)
+    y = tf.matmul(matrix, barrier(x), transpose_b=True, **kwargs)
+    return tf.linalg.matrix_transpose(barrier(y))
 
 
 def quantize(x: tf.Tensor, low: float, high: float) -> tf.Tensor:
@@ -111,12 +134,6 @@ def int8_matmul(rows: tf.Tensor, codes: tf.Tensor, sums: tf.Tensor) -> tf.Tensor
     """
     # XLA multiplies a matrix by a single row four times as slowly as by two rows.
     several = tf.repeat(rows, 2, axis=0) if rows.shape[0] == 1 else rows
-    # With the matrix on the left, XLA reads it once for all rows, in the order of
-    # memory. The barriers keep XLA from exchanging the sides.
-    products = tf.matmul(
-        tf.bitcast(codes, tf.int8),
-        barrier(several),
-        transpose_b=True,
-        output_type=tf.int32,
-    )
-    return 128 * sums + tf.transpose(barrier(products))[: rows.shape[0]]
+    codes = tf.bitcast(codes, tf.int8)
+    products = matmul_transposed(several, codes, output_type=tf.int32)
+    return 128 * sums + products[: rows.shape[0]]
