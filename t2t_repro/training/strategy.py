@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import tensorflow as tf
 
@@ -178,11 +179,8 @@ def _wait_for_workers(
         log: Function called with a message if workers are missing.
     """
     port = int(own.rpartition(":")[2])
-    try:
-        both = socket.has_dualstack_ipv6()
-        family = socket.AF_INET6 if both else socket.AF_INET
-        server = socket.create_server(("", port), family=family, dualstack_ipv6=both)
-    except OSError:
+    server = _server(port)
+    if server is None:
         return  # TensorFlow reports that it cannot use the port.
     with server:
         server.setblocking(False)
@@ -195,10 +193,19 @@ def _wait_for_workers(
                     f"{', '.join(missing)}; run the same command there, or unset "
                     "TF_CONFIG to train on this machine only"
                 )
-            with suppress(BlockingIOError):
+            with suppress(OSError):  # Without another connection: BlockingIOError.
                 while True:
                     server.accept()[0].close()
             time.sleep(0.2)
+
+
+def _server(port: int) -> socket.socket | None:
+    """Listens on a port, for IPv6 as well if possible; returns None if it cannot."""
+    both: dict[str, Any] = {"family": socket.AF_INET6, "dualstack_ipv6": True}
+    for options in (both, {}):
+        with suppress(OSError, ValueError):
+            return socket.create_server(("", port), **options)
+    return None
 
 
 def _accepts(address: str) -> bool:
