@@ -83,10 +83,11 @@ def test_an_export_can_be_imported(imported, tmp_path):
     assert f"give --vocab_file, the file {vocabulary.name}" in result.err
     card = tmp_path / "out" / "1" / "assets.extra" / "README.md"
     text = card.read_text(encoding="utf-8")
-    card.write_text(text.replace(" parameters, float32.", " parameters, int8."))
+    int8 = "int8 with 7-bit weights"
+    card.write_text(text.replace(" parameters, float32.", f" parameters, {int8}."))
     result = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
     assert result.status == 2
-    assert "is an export in int8, which cannot be imported" in result.err
+    assert f"is an export in {int8}, which cannot be imported" in result.err
     card.write_text("# Nothing\n")
     result = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
     assert (result.status, result.err.count("\n")) == (2, 1)
