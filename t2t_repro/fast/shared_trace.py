@@ -46,6 +46,8 @@ def apply_layers_once_traced(
     The reference runs instead if layers draw dropout masks without a seed, or if an
     input carries a Keras mask: a shared trace would lose both.
 
+    With `on_gpu`, layers compiled by XLA get tokens in the order of their positions.
+
     Two kinds of layers are called separately, on flattened tokens. Quantized layers
     have different int8 matrices. Layers compiled by XLA would be compiled again at
     every call, because the function passes shapes to its gradient, so that XLA treats
