@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from t2t_repro.interop.formats.text import reject_pointer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer, model_pieces
 
@@ -138,6 +139,7 @@ def read_piece_model(path: Path) -> bytes:
     Raises:
         UserError: The file is missing or damaged.
     """
+    reject_pointer(path)
     try:
         contents = path.read_bytes()
     except OSError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from t2t_repro.interop.formats.text import reject_pointer
 from t2t_repro.system.errors import UserError
 
 # Weights hardly compress. A higher ratio of unpacked to packed size indicates a
@@ -19,6 +20,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     Raises:
         UserError: The file is missing or damaged.
     """
+    reject_pointer(path)
     try:
         # np.load(path) would leave a damaged file open.
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:

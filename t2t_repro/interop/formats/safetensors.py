@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 from safetensors import SafetensorError, deserialize
 
+from t2t_repro.interop.formats.text import reject_pointer
 from t2t_repro.system.errors import UserError
 
 # safetensors.numpy does not support bfloat16.
@@ -24,6 +25,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         UserError: The file is missing, damaged or truncated, or contains a tensor that
             is not floating-point with 16, 32 or 64 bits.
     """
+    reject_pointer(path)
     try:
         entries = deserialize(path.read_bytes())
     except OSError as error:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Collection
+from glob import escape
 from pathlib import Path
 
 import tensorflow as tf
 
 from t2t_repro.interop.formats.array_store import FLOATS, ArrayStore, some
+from t2t_repro.interop.formats.text import reject_pointer
 from t2t_repro.runs.checkpoints import TensorFile
 from t2t_repro.system.errors import UserError
 
@@ -23,6 +25,8 @@ def open_bundle(prefix: Path, dtypes: Collection[str] = FLOATS) -> ArrayStore:
     Raises:
         UserError: The checkpoint is missing or damaged.
     """
+    for path in sorted(prefix.parent.glob(f"{escape(prefix.name)}.*")):
+        reject_pointer(path)
     file = TensorFile(prefix)
     return ArrayStore(prefix, file.shapes(), file.read, dtypes)
 

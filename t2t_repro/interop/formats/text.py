@@ -1,6 +1,7 @@
 """Readers of other programs' text and JSON files, and of this package's YAML tables."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,18 @@ import yaml
 
 from t2t_repro.system.errors import UserError
 
+_POINTER = b"version https://git-lfs"
 _MAX_DIGITS = 15  # All integers of 15 digits are exact in float64.
+
+
+def reject_pointer(path: Path) -> None:
+    """Raises UserError if a file is only a pointer to its contents in Git LFS."""
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(_POINTER)) == _POINTER:
+            raise UserError(
+                f"{path} is a Git LFS pointer, not the file itself; run git lfs pull "
+                f"in {path.parent}, or download the file"
+            )
 
 
 def read_text(path: Path) -> str:
@@ -17,6 +29,7 @@ def read_text(path: Path) -> str:
     Raises:
         UserError: The file cannot be read or is not valid UTF-8.
     """
+    reject_pointer(path)
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro.interop.formats.text import reject_pointer
 from t2t_repro.system.errors import UserError
 
 _STORAGES = {
@@ -68,6 +69,7 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
         UserError: The file cannot be read, is damaged, has the format used before
             PyTorch 1.6, or contains anything other than tensors.
     """
+    reject_pointer(path)
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(archive)

@@ -70,6 +70,7 @@ def read(
         used=model.store.used,
         described=frozenset(described),
         unused=model.unused,
+        every_array=model.every_array,
         languages=model.languages,
         pieces_known=model.vocabularies.pieces_known(piece_models),
     )

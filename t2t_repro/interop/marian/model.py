@@ -21,6 +21,7 @@ class MarianModel:
         search: Hyper-parameters of the search, by this package's names.
         unused: Names of unused arrays and settings by category.
         languages: Source and target language in the files; None if unknown.
+        every_array: Whether the model needs all arrays, except those that it computes.
     """
 
     program: str
@@ -31,3 +32,4 @@ class MarianModel:
     search: dict[str, Any]
     unused: dict[str, list[str]] = field(default_factory=dict)
     languages: tuple[str | None, str | None] = (None, None)
+    every_array: bool = True

@@ -7,6 +7,7 @@ from typing import Any
 from t2t_repro.interop.numbers import number, whole_number
 from t2t_repro.system.errors import UserError
 
+_FILES = ("models", "vocabs")
 # Defaults of settings missing from decoder.yml (marian-decoder --help).
 _MARIAN = {
     "beam-size": "12",
@@ -36,8 +37,7 @@ def marian_search(
         UserError: A setting has an invalid value.
     """
     where = f"--folder {folder}"
-    # Lists contain file names, not search settings.
-    values = {name: value for name, value in settings.items() if isinstance(value, str)}
+    values = {name: settings[name] for name in settings if name not in _FILES}
     unused = sorted(values.keys() - _MARIAN.keys())
     values = _MARIAN | values
     if values["allow-unk"] not in ("true", "false"):

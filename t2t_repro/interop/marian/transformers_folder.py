@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from t2t_repro.interop.embedding_tables import Tables
-from t2t_repro.interop.formats.array_store import ArrayStore
+from t2t_repro.interop.formats.array_store import ArrayStore, some
 from t2t_repro.interop.formats.safetensors import read_safetensors
 from t2t_repro.interop.formats.text import own_tables, read_json
 from t2t_repro.interop.formats.torch_file import read_torch
@@ -22,6 +22,7 @@ from t2t_repro.interop.vocabulary import (
 from t2t_repro.system.errors import UserError
 
 CONFIG = "config.json"
+_HEAD = "lm_head.weight"
 _TABLES = own_tables(__file__)
 _DEFAULTS: dict[str, Any] = _TABLES["defaults"]
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
@@ -44,11 +45,13 @@ def read_transformers(folder: Path) -> MarianModel:
     config = _config(config_file)
     store = _weights(folder)
     hparams = _hparams(config_file, config)
-    tables = _tables(store, config)
+    tables, stray = _tables(store, config)
     vocabularies = _vocabularies(folder, config, tables)
     positions = sorted(name for name in store.remaining if "embed_positions" in name)
     store.drop(positions)
     unused = {"positions, which are computed": positions} if positions else {}
+    if stray:
+        unused[f"softmax table, which {CONFIG} ties to {stray}"] = [_HEAD]
     settings = _search(folder / "generation_config.json", config)
     padding = vocabularies.sides[1].pieces.index(PADDING)
     search, unused_search = transformers_search(folder, settings, padding)
@@ -66,6 +69,7 @@ def read_transformers(folder: Path) -> MarianModel:
         search=search,
         unused=unused | {"settings of the search": unused_search},
         languages=(source_lang, target_lang),
+        every_array=not stray,
     )
 
 
@@ -161,22 +165,33 @@ def _weights(folder: Path) -> ArrayStore:
     )
 
 
-def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
+def _tables(store: ArrayStore, config: Mapping[str, Any]) -> tuple[Tables, str]:
     """Returns the embedding tables and the softmax bias.
 
-    The file may contain tied tables under one or several names.
+    The file may contain tied tables under one or several names. Transformers ignores
+    the softmax table if the configuration ties it to another one, as published files
+    may contain an older table; the name of that other table is then returned, else "".
     """
     d_model = config["d_model"]
+    shared, encoder, decoder = (
+        "model.shared.weight",
+        "model.encoder.embed_tokens.weight",
+        "model.decoder.embed_tokens.weight",
+    )
+    head, stray = _HEAD, ""
     arrays = {
         name: store.take_optional(name, None, d_model)
-        for name in (
-            "model.shared.weight",
-            "model.encoder.embed_tokens.weight",
-            "model.decoder.embed_tokens.weight",
-            "lm_head.weight",
-        )
+        for name in (shared, encoder, decoder)
     }
-    shared, encoder, decoder, head = arrays
+    key = store.key(head)
+    for name in (shared, decoder):
+        table = arrays[name]
+        if key and table is not None and config["tie_word_embeddings"]:
+            if not np.array_equal(store.read(key).astype(np.float32), table):
+                store.drop([key])
+                stray = name
+            break
+    arrays[head] = None if stray else store.take_optional(head, None, d_model)
     if config["share_encoder_decoder_embeddings"]:
         groups = [[shared, encoder, decoder]]
     else:
@@ -205,7 +220,7 @@ def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
                 )
         tables.update(dict.fromkeys(group, first))
     bias = store.take("final_logits_bias", 1, len(tables[head]))[0]
-    return Tables(tables[encoder], tables[decoder], tables[head], bias)
+    return Tables(tables[encoder], tables[decoder], tables[head], bias), stray
 
 
 def _vocabularies(
@@ -223,6 +238,12 @@ def _vocabularies(
                 f"table has {rows:,} rows; the files belong to different models"
             )
     source = _vocabulary(folder / "vocab.json", tables.source, config)
+    added_file = folder / "added_tokens.json"
+    if added := sorted(_read_optional(added_file).keys() - {*source.pieces}):
+        raise UserError(
+            f"{added_file}: added tokens are not supported ({some(added)}); use the "
+            "model without them"
+        )
     path = folder / "target_vocab.json"
     target = _vocabulary(path, tables.target, config) if path.is_file() else None
     return Vocabularies(source, target)

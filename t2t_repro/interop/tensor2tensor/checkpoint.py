@@ -12,6 +12,8 @@ from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_variabl
 from t2t_repro.system.errors import UserError
 
 _MODEL = "transformer/"
+# End of variables' names in object-based checkpoints of TensorFlow 2.
+_OBJECT = "/.ATTRIBUTES/VARIABLE_VALUE"
 _OPTIMIZER = "training/"
 _STEP = "global_step"
 # Maps prefixes of the names in `Adam.state` to suffixes of tensor2tensor's names.
@@ -64,6 +66,22 @@ class T2TCheckpoint:
         """
         matches = [m for m in map(_TABLE.fullmatch, self.shapes) if m]
         if not matches:
+            if any(name.endswith(_OBJECT) for name in self.shapes):
+                raise UserError(
+                    f"{self.prefix} is a checkpoint of TensorFlow 2 (its variables "
+                    f"end with {_OBJECT}); tensor2tensor wrote checkpoints with "
+                    "TensorFlow 1, and python -m t2t_repro.import_opennmt reads those "
+                    "of OpenNMT-tf"
+                )
+            bare = sorted(
+                name for name in self.shapes if _TABLE.fullmatch(f"{_MODEL}{name}")
+            )
+            if bare:
+                raise UserError(
+                    f"{self.prefix} names its variables without the scope {_MODEL} "
+                    f"({some(bare[:1])}), unlike tensor2tensor 1.15; rename them in "
+                    "the program that wrote them"
+                )
             scopes = sorted({name.split("/")[0] for name in self.shapes})
             raise UserError(
                 f"{self.prefix} contains no embedding of a tensor2tensor Transformer "

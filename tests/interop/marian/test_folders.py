@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 import yaml
 
+from t2t_repro.interop.formats.safetensors import read_safetensors
 from t2t_repro.interop.import_model import import_model
 from t2t_repro.interop.marian.importer import read
 from t2t_repro.system.errors import UserError
-from tests.interop.marian.small_marian import OPTIONS, SmallMarian
+from tests.interop.marian.small_marian import OPTIONS, SmallMarian, safetensors
 
 KINDS = ("marian", "transformers", "torch")
 WEIGHTS = ("model.npz", "model.safetensors", "pytorch_model.bin")
@@ -79,6 +80,7 @@ DAMAGES = {
     "noise": lambda contents: np.random.default_rng(5).bytes(len(contents)),
     "text": lambda contents: b"<html>404: Not Found</html>\n",
     "more": lambda contents: contents + b"\n{[\0",
+    "pointer": lambda contents: b"version https://git-lfs.github.com/spec/v1\n",
 }
 
 
@@ -101,8 +103,36 @@ def test_rejects_a_damaged_file_by_name(folder, damage):
         else:
             message = import_error(folder)
             assert path.stem.partition(".")[0] in message, (name, message)
+            assert ("is a Git LFS pointer" in message) is (damage == "pointer")
         path.write_bytes(contents)
     assert contents_of(folder) == before
+
+
+def test_a_softmax_table_that_is_tied_to_another_is_not_used(models, tmp_path):
+    folder = write_folder("transformers", models[0], tmp_path / "folder")
+    before = read(folder)
+    path = folder / "model.safetensors"
+    arrays = read_safetensors(path)
+    head = np.ones_like(arrays["model.shared.weight"])
+    path.write_bytes(safetensors(arrays | {"lm_head.weight": head}))
+    after = read(folder)
+    kind = "softmax table, which config.json ties to model.shared.weight"
+    assert after.unused[kind] == ["lm_head.weight"]
+    assert not after.every_array
+    for name, value in before.weights.items():
+        np.testing.assert_array_equal(after.weights[name], value)
+
+
+def test_names_added_tokens_and_unused_lists(models, tmp_path):
+    folder = write_folder("transformers", models[0], tmp_path / "transformers")
+    added = folder / "added_tokens.json"
+    added.write_text('{"<new>": 99, "</s>": 0}', encoding="utf-8")
+    with pytest.raises(UserError, match=r"added_tokens.json: .*\(<new>\)"):
+        read(folder)
+    folder = write_folder("marian", models[0], tmp_path / "marian")
+    with (folder / "decoder.yml").open("a", encoding="utf-8") as file:
+        file.write("shortlist:\n- lex.s2t.bin\n- 50\n")
+    assert "shortlist" in read(folder).unused["settings of the search"]
 
 
 def test_rejects_files_of_a_different_model(folder, models, tmp_path, request):

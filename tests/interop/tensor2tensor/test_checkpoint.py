@@ -170,6 +170,16 @@ def test_accepts_tables_of_the_expected_sizes(tmp_path, variables, arguments):
             "vocabularies of 5, 7 subwords .* only models with one vocabulary",
         ),
         ({"lstm/kernel": np.zeros(1)}, (5, 5, 2, True), "variables begin with lstm"),
+        (
+            {"symbol_modality_5_2/shared/weights_0": np.zeros((5, 2), np.float32)},
+            (5, 5, 2, True),
+            "without the scope transformer/",
+        ),
+        (
+            {"model/kernel/.ATTRIBUTES/VARIABLE_VALUE": np.zeros(1)},
+            (5, 5, 2, True),
+            "is a checkpoint of TensorFlow 2",
+        ),
     ],
 )
 def test_rejects_tables_of_other_sizes(tmp_path, variables, arguments, message):
