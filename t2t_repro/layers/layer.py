@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from t2t_repro.layers.functional import Shape
+from t2t_repro.system.errors import NotQuantizable
 
 
 def argument_names(kind: type) -> list[str]:
@@ -19,7 +20,7 @@ def arguments_of(kind: type, variables: Mapping[str, Any]) -> dict[str, Any]:
     return {name: variables[name] for name in argument_names(kind)}
 
 
-class Layer(keras.layers.Layer):
+class Layer(NotQuantizable, keras.layers.Layer):
     """Keras layer that supports masking and reads its config from its attributes.
 
     Every layer can be called with `training`. Keras passes it on to the layers that a

@@ -12,3 +12,14 @@ class UserError(Exception):
 def counted(number: int, noun: str) -> str:
     """Formats a number with its noun: "1 line", "2,000 lines"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+class NotQuantizable:
+    """Base class of layers that reject Keras' quantization."""
+
+    def quantize(self, *_: object, **__: object) -> None:
+        """Raises ValueError, because Keras would skip the layer."""
+        raise ValueError(
+            f"{type(self).__name__} does not support quantize; load a trained model "
+            'with t2t_repro.load(..., precision="int8")'
+        )

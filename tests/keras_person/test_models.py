@@ -41,6 +41,14 @@ def compiled(model, learning_rate=0.02, jit_compile=False):
     return model
 
 
+@pytest.mark.filterwarnings("ignore:Layer InputLayer does not have a `quantize`")
+def test_keras_quantization_is_refused():
+    model = classifier()
+    model(IDS)
+    with pytest.raises(ValueError, match='precision="int8"'):
+        model.quantize("int8")
+
+
 def two_inputs():
     """Creates a model whose decoder reads vectors and attends to other vectors."""
     x, memory = keras.Input((None, 8)), keras.Input((None, 8))
