@@ -73,7 +73,7 @@ class ConstrainedSearch:
         )
         progress = progress._replace(sentences=beams, state=state)
         # Only EOS finishes a hypothesis: one that is cut at the limit may lack terms,
-        # and is a result only if there is no other.
+        # and is a result only if none has finished.
         progress = self.algorithm.advance(
             decoder, progress, inputs.sentences, candidates, alive, ends
         )

@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import json
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -141,6 +142,8 @@ class MarianTokenizer(MarianSide):
             )
         model = fields["source_model"]
         super().__init__(contents, path, model, source, has_labels, start)
+        labels = [each for each in source if re.fullmatch(_LABEL, each)]
+        self._known_labels = tuple(labels) if has_labels else None
         target, self._is_shared = source, fields["target_pieces"] is None
         if not self._is_shared:
             target = _checked_pieces(fields["target_pieces"], f"{path}: target_pieces")
@@ -183,6 +186,27 @@ class MarianTokenizer(MarianSide):
         fields |= {} if source_start is None else {"source_start": source_start}
         text = json.dumps(fields, ensure_ascii=False, indent=0) + "\n"
         return cls(text.encode(), f"vocab{MARIAN_SUFFIX}")
+
+    def notes(self, texts: Sequence[str]) -> list[str]:
+        """Names language labels that follow a space or are not in the vocabulary."""
+        known = self._known_labels
+        if known is None:
+            return []
+        found = (re.match(_LABEL, text.lstrip()) for text in texts)
+        labels = {
+            (match[0], text[:1].isspace())
+            for match, text in zip(found, texts, strict=True)
+            if match
+        }
+        known_text = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        return [
+            f"the label {label} follows a space and is read as text; remove the space"
+            if spaced
+            else f"the label {label} is not in the vocabulary and is read as "
+            f"{UNKNOWN_PIECE}; labels: {known_text or 'none'}"
+            for label, spaced in sorted(labels)
+            if spaced or label not in known
+        ]
 
     @property
     def target(self) -> Tokenizer:

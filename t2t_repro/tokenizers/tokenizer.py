@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import abstractmethod
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -90,6 +91,10 @@ class Tokenizer(tf.Module):
             vocabulary cannot spell the term.
         """
         return self.encode(terms)[:, :-1]
+
+    def notes(self, texts: Sequence[str]) -> list[str]:
+        """Returns a line for each problem of the markup in source texts."""
+        return []
 
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
         """Decodes each row of ids up to its first EOS.

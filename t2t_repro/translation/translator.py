@@ -5,6 +5,7 @@ training and in the exported SavedModel, so that their outputs are the same.
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
@@ -19,6 +20,7 @@ from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
+from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
 from t2t_repro.translation.parallel_batches import batches_at_once, rows_at_once
@@ -97,6 +99,7 @@ class Translator(tf.Module):
             [decoder_of(model, self.search.hypotheses) for model in models]
         )
         self._for_one = for_one
+        self._noted: tuple[str, ...] = ()  # Notes that were printed.
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
@@ -268,6 +271,10 @@ class Translator(tf.Module):
         texts = [line[:MOST_CHARACTERS] for line in lines]
         if self.search.tensor2tensor_rules:
             texts = [text.strip() for text in texts]
+        for note in self.tokenizer.notes(texts):
+            if note not in self._noted:
+                print(note, file=sys.stderr, flush=True)
+                self._noted = (*self._noted, note)
         ids = self.tokenizer.encode(tf.constant(texts))
         lengths = ids.row_lengths().numpy()
         ids = cut_rows(ids, self.max_input_length)
@@ -275,6 +282,9 @@ class Translator(tf.Module):
             Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
         ]
         groups = self._groups(texts, lengths, batch_size)
+        if self.search.min_length and groups:
+            # The last text is the shortest and has the lowest limit.
+            self._check_min_length(int(lengths[groups[-1][-1]]))
         if progress is not None:
             progress(len(lines) - sum(map(len, groups)), 0)
         inputs = (tf.gather(ids, group).to_tensor() for group in groups)
@@ -300,6 +310,16 @@ class Translator(tf.Module):
             if progress is not None:
                 progress(len(group), tokens)
         return translations
+
+    def _check_min_length(self, length: int) -> None:
+        """Raises UserError if min_length exceeds the limit of a sentence."""
+        limit = self.search.longest(min(length, self.max_input_length))
+        if self.search.min_length > limit:
+            raise UserError(
+                f"min_length is {self.search.min_length}, but the translation of a "
+                f"sentence of {length} subwords, EOS included, has at most {limit}; "
+                "reduce min_length or increase extra_length"
+            )
 
     def _groups(
         self, texts: Sequence[str], lengths: np.ndarray, batch_size: int

@@ -134,6 +134,14 @@ def test_label_at_the_beginning_is_a_single_piece():
     assert encode_as_pieces(tokenizer, ">>deu<<") == [">>deu<<", "</s>"]
 
 
+def test_labels_that_are_not_read_as_labels_are_named():
+    texts = [">>deu<< the dog", "the >>fra<< dog", ">>fra<< a", ">>fra<< b", " >>deu<<"]
+    spaced, unknown = two_vocabularies().notes(texts)
+    assert "label >>deu<< follows a space" in spaced
+    assert "label >>fra<< is not in the vocabulary" in unknown
+    assert unknown.endswith("labels: >>deu<<")
+
+
 @pytest.mark.parametrize("text", ["</s>", "<pad>", "the </s> dog", ""])
 def test_special_piece_in_a_text_is_plain_text(text):
     pieces = encode_as_pieces(two_vocabularies(), text)

@@ -6,6 +6,7 @@ import pytest
 
 import t2t_repro
 from t2t_repro.decoding.config import Sampling
+from t2t_repro.system.errors import UserError
 from t2t_repro.translation.alignments import Aligner
 from tests import run_command, tiny
 
@@ -82,11 +83,12 @@ def test_it_translates_with_prefixes_and_terms(model, monkeypatch):
         ({"terms": {" ": "b"}}, "blank source term"),
         ({"terms": {}, "prefixes": ["a", "b"]}, "terms cannot be combined"),
         ({"sampling": Sampling(), "beam_size": 2}, "beam_size cannot be combined"),
+        ({"min_length": 1000}, "min_length is 1000, but the translation of a sentence"),
         ({"length": 3}, "unexpected keyword argument 'length'"),
     ],
 )
 def test_rejects_settings_that_it_would_ignore(model, settings, message):
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises((ValueError, TypeError, UserError), match=message):
         model.translate(SOURCES[:2], **settings)
 
 
