@@ -289,5 +289,10 @@ def test_a_waiting_worker_can_be_interrupted(monkeypatch):
         signal.raise_signal(signal.SIGINT)
 
     own, other = free_addresses(2)
-    with pytest.raises(KeyboardInterrupt):
-        strategy._wait_for_workers(own, [other], interrupt)
+    # A shell starts background processes with SIGINT ignored.
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            strategy._wait_for_workers(own, [other], interrupt)
+    finally:
+        signal.signal(signal.SIGINT, earlier)
