@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from t2t_repro.fast.xla_kernels import barrier, in_xla
+from t2t_repro.fast.xla_kernels import barrier, barriers, in_xla
 from t2t_repro.layers import seeded_dropout
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 from t2t_repro.layers.functional import Shape
@@ -57,7 +57,7 @@ def _after(earlier: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
 
     @tf.custom_gradient
     def separate(x: tf.Tensor) -> tuple[tf.Tensor, object]:
-        return barrier(x, earlier)[0], lambda upstream: upstream
+        return barriers(x, earlier)[0], lambda upstream: upstream
 
     return separate(x)
 
