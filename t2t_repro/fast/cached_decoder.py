@@ -5,6 +5,7 @@ projection, and prepacks the weights of small matmuls (`small_batch_matmul`).
 """
 
 import copy
+import threading
 from itertools import chain
 from typing import Any, Self, TypeAlias
 
@@ -23,7 +24,12 @@ from t2t_repro.fast.flat_attention import (
 )
 from t2t_repro.fast.kv_cache import KVCacheSlots, KVCacheState, LayerKVCache
 from t2t_repro.fast.quantization import MatmulGroup, layer_matmuls
-from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack
+from t2t_repro.fast.small_batch_matmul import (
+    StepMatmuls,
+    needs_copies,
+    padded_weights,
+    prepack,
+)
 from t2t_repro.fast.xla_kernels import matmul_transposed
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 from t2t_repro.layers.relative import RelativeAttention
@@ -50,6 +56,7 @@ class KVCacheDecoder:
     ) -> None:
         self.model = model
         self._matmuls = matmuls or StepMatmuls()
+        self._copies: list[tf.Tensor] = []
         self.beam_size = beam_size
         self.vocab_size = model.vocab_size
         attention = model.decoder.layer_0.self_attention
@@ -106,7 +113,19 @@ class KVCacheDecoder:
             matmuls_of_a_step(self.model),
             sentences * self.beam_size,
             self.model.compute_dtype,
+            self._copies,
         )
+        return decoder
+
+    def copies(self, sentences: int) -> list[tf.Tensor]:
+        """Returns the copies that `prepacked` makes, for several searches."""
+        rows, dtype = sentences * self.beam_size, self.model.compute_dtype
+        return padded_weights(matmuls_of_a_step(self.model), rows, dtype)
+
+    def using(self, copies: list[tf.Tensor]) -> Self:
+        """Returns a decoder whose `prepacked` uses given copies."""
+        decoder = copy.copy(self)
+        decoder._copies = copies
         return decoder
 
     def step(
@@ -251,13 +270,58 @@ def generate_prepacked(
 ) -> BeamSearchResult:
     """Replaces `generate.generate`; prepacks the decoders' weights first."""
     sentences = tf.shape(inputs)[0]
-    decoders = decoder.decoders if isinstance(decoder, EnsembleDecoder) else [decoder]
     prepacked = [
         each.prepacked(sentences) if isinstance(each, KVCacheDecoder) else each
-        for each in decoders
+        for each in _members(decoder)
     ]
     decoder = generate.as_one(prepacked)
     return generate.generate.reference(search, decoder, inputs, *args, **kwargs)
+
+
+class SharedCopies:
+    """Copies of weights that parallel searches share while the weights do not change.
+
+    Without sharing, every search makes its own copies (see `KVCacheDecoder.prepacked`).
+
+    Args:
+        decoder: Decoder of the searches.
+    """
+
+    def __init__(self, decoder: ModelDecoder) -> None:
+        self._decoder = decoder
+        self._lock = threading.Lock()
+        self._copies: dict[bool, list[list[tf.Tensor]]] = {}
+
+    def of(self, sentences: int) -> list[list[tf.Tensor]]:
+        """Returns the copies for a search of some sentences, made at the first call."""
+        if generate.generate.implementation is not generate_prepacked:
+            return []
+        many = needs_copies(sentences * self._decoder.beam_size)
+        with self._lock:
+            if many not in self._copies:
+                self._copies[many] = [
+                    each.copies(sentences) if isinstance(each, KVCacheDecoder) else []
+                    for each in _members(self._decoder)
+                ]
+            return self._copies[many]
+
+
+def using_copies(
+    decoder: ModelDecoder, copies: list[list[tf.Tensor]] | None
+) -> ModelDecoder:
+    """Returns a decoder that uses the results of `SharedCopies.of` for `decoder`."""
+    if not copies:
+        return decoder
+    return generate.as_one(
+        [
+            each.using(own) if isinstance(each, KVCacheDecoder) else each
+            for each, own in zip(_members(decoder), copies, strict=True)
+        ]
+    )
+
+
+def _members(decoder: ModelDecoder) -> tuple[ModelDecoder, ...]:
+    return decoder.decoders if isinstance(decoder, EnsembleDecoder) else (decoder,)
 
 
 def matmuls_of_a_step(model: Transformer) -> list[MatmulGroup]:

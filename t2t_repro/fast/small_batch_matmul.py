@@ -118,7 +118,12 @@ class StepMatmuls:
         return y if table.bias is None else ops.add(y, ops.cast(table.bias, y.dtype))
 
 
-def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:
+def prepack(
+    groups: Sequence[_Group],
+    rows: Tensor,
+    dtype: str,
+    copies: Sequence[Tensor] = (),
+) -> StepMatmuls:
     """Prepacks weights for the steps of a search on a CPU, before the first step.
 
     Args:
@@ -127,13 +132,45 @@ def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:
             replaced are skipped.
         rows: int32 (), the largest number of rows in a step.
         dtype: Dtype of the matmuls.
+        copies: The results of `padded_weights`; default: they are computed.
     """
     groups = _with_own_weights(groups)
     if not groups:
         return StepMatmuls()
-    weights = [_weights(group, dtype) for group in groups]
-    are_tables = [isinstance(group[0], TokenEmbedding) for group in groups]
-    both = list(zip(weights, are_tables, strict=True))
+    both = _weights_of(groups, dtype)
+    matmuls = [
+        (_by_table if is_table else _by_kernel)(each, copy)
+        for (each, is_table), copy in zip(
+            both, copies or _padded(both, rows), strict=True
+        )
+    ]
+    return StepMatmuls(dict(zip(groups, matmuls, strict=True)))
+
+
+def padded_weights(groups: Sequence[_Group], rows: Tensor, dtype: str) -> list[Tensor]:
+    """Copies the weights for `prepack`, which has the same arguments.
+
+    Several searches can share the copies as long as the weights do not change.
+    """
+    groups = _with_own_weights(groups)
+    return _padded(_weights_of(groups, dtype), rows) if groups else []
+
+
+def needs_copies(rows: Tensor) -> Tensor:
+    """Returns whether matmuls of this number of rows use copies of the weights."""
+    return rows > _MAX_ROWS
+
+
+def _weights_of(groups: Sequence[_Group], dtype: str) -> list[tuple[Tensor, bool]]:
+    """Returns the weights of each group, and whether they are a transposed table."""
+    return [
+        (_weights(group, dtype), isinstance(group[0], TokenEmbedding))
+        for group in groups
+    ]
+
+
+def _padded(both: list[tuple[Tensor, bool]], rows: Tensor) -> list[Tensor]:
+    """Returns the copies of `_weights_of` that suit the number of rows."""
 
     def copies() -> list[Tensor]:
         return [
@@ -148,12 +185,8 @@ def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:
             for each, is_table in both
         ]
 
-    padded = ops.cond(ops.convert_to_tensor(rows) > _MAX_ROWS, copies, no_copies)
-    matmuls = [
-        (_by_table if is_table else _by_kernel)(each, copy)
-        for (each, is_table), copy in zip(both, padded, strict=True)
-    ]
-    return StepMatmuls(dict(zip(groups, matmuls, strict=True)))
+    many = needs_copies(ops.convert_to_tensor(rows))
+    return list(ops.cond(many, copies, no_copies))
 
 
 def transposed_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:

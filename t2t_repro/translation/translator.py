@@ -8,6 +8,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.lexical_constraints import Terms
+from t2t_repro.fast.cached_decoder import SharedCopies, using_copies
 from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
@@ -114,6 +116,7 @@ class Translator(tf.Module):
         inputs: tf.Tensor,
         prefixes: tf.Tensor | None = None,
         terms: tf.Tensor | None = None,
+        copies: SharedCopies | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Translates encoded sentences.
 
@@ -123,6 +126,7 @@ class Translator(tf.Module):
                 translation, included in the hypothesis and its score.
             terms: int32 (batch, terms, length), 0-padded: terms that each translation
                 must contain, from `encode_terms`. Cannot be combined with prefixes.
+            copies: Copies of the weights that parallel calls share.
 
         Returns:
             ids, int32 (batch, hypotheses, target), 0-padded after EOS, and scores,
@@ -133,22 +137,28 @@ class Translator(tf.Module):
             None if each is None else tf.TensorSpec([None] * rank, tf.int32)
             for each, rank in zip(arguments, _RANKS, strict=True)
         )
-        search = self._search.get_concrete_function(*types)
+        shared = None if copies is None else copies.of(len(inputs))
+        kinds = tf.nest.map_structure(_any_matrix, shared)
+        search = self._search.get_concrete_function(*types, kinds)
         arrays = (each for each in arguments if each is not None)
-        return search(*(tf.convert_to_tensor(each, tf.int32) for each in arrays))
+        ids = (tf.convert_to_tensor(each, tf.int32) for each in arrays)
+        return search(*ids, *tf.nest.flatten(shared or []))
 
     @tf.function(autograph=False)
     def _search(
-        self, inputs: tf.Tensor, prefixes: tf.Tensor | None, terms: tf.Tensor | None
+        self,
+        inputs: tf.Tensor,
+        prefixes: tf.Tensor | None,
+        terms: tf.Tensor | None,
+        copies: list[list[tf.Tensor]] | None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Implements `translate_ids`; traced once per combination of arguments."""
         constraint = None
         if terms is not None:
             joins = word_joins(self.tokenizer.target, self._decoder.vocab_size)
             constraint = Terms(terms, *map(tf.constant, joins))
-        result = generate(
-            self.search, self._decoder, inputs, prefixes, terms=constraint
-        )
+        decoder = using_copies(self._decoder, copies)
+        result = generate(self.search, decoder, inputs, prefixes, terms=constraint)
         return result.ids, result.scores
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
@@ -218,17 +228,23 @@ class Translator(tf.Module):
 
         On a CPU several batches are translated in parallel (see `parallel_batches`).
         """
+        translate = partial(self._translate_batch, SharedCopies(self._decoder))
         with ThreadPoolExecutor(batches_at_once()) as pool:
-            yield from pool.map(self._translate_batch, batches, prefixes, terms)
+            yield from pool.map(translate, batches, prefixes, terms)
 
     def _translate_batch(
-        self, inputs: tf.Tensor, *constraints: tf.Tensor | None
+        self,
+        copies: SharedCopies,
+        inputs: tf.Tensor,
+        prefixes: tf.Tensor | None,
+        terms: tf.Tensor | None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Translates a batch with the compiled search if possible."""
         compiled = self._for_one
-        if compiled and constraints == (None, None) and compiled.is_for(inputs):
+        free = prefixes is None and terms is None
+        if compiled and free and compiled.is_for(inputs):
             return compiled(inputs)
-        return self.translate_ids(inputs, *constraints)
+        return self.translate_ids(inputs, prefixes, terms, copies)
 
     def translate_lines(
         self,
@@ -364,6 +380,11 @@ class Translator(tf.Module):
             ]
             for row in zip(texts, scores, tokens, log_probs, strict=True)
         ]
+
+
+def _any_matrix(matrix: tf.Tensor | None) -> tf.TensorSpec | None:
+    """Returns the type of matrices of any shape."""
+    return None if matrix is None else tf.TensorSpec([None, None], matrix.dtype)
 
 
 def windows(lines: Iterable[str], most_lines: int) -> Iterator[list[str]]:

@@ -8,6 +8,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig, Sampling
+from t2t_repro.fast.cached_decoder import SharedCopies
+from t2t_repro.models.generate import decoder_of
 from t2t_repro.translation.parallel_batches import rows_at_once
 from t2t_repro.translation.translator import (
     MOST_CHARACTERS,
@@ -64,7 +66,7 @@ def spelling(model, tokenizer, text):
     row = np.full((1, 1, 3), token, np.int32)
     row[0, 0, 1] = 10
 
-    def translate_ids(inputs, prefixes, terms):
+    def translate_ids(inputs, *_, **__):
         rows = tf.shape(inputs)[0]
         return tf.repeat(tf.constant(row), rows, axis=0), tf.zeros([rows, 1])
 
@@ -265,7 +267,7 @@ def test_omits_missing_hypotheses(model, tokenizer, monkeypatch):
     translator = Translator(model, tokenizer, DecodingConfig(beam_size=3, nbest=3))
     ids = tf.constant([[[10, 1], [0, 0], [0, 0]], [[10, 11], [10, 1], [0, 0]]])
     scores = tf.constant([[-0.5, -1e7, -1e7], [-0.25, -0.75, -1e7]])
-    translator.translate_ids = lambda *inputs: (ids, scores)
+    translator.translate_ids = lambda *_, **__: (ids, scores)
     one, two = translator.translate_window(["one", "one"])
     assert (one.score, one.tokens, one.others) == (-0.5, 2, ())
     assert (two.score, two.tokens) == (-0.25, 2)
@@ -335,6 +337,24 @@ def test_translates_ids_from_numpy_and_tensorflow(model, tokenizer):
     result = translator.translate_ids(inputs.numpy())
     for one, other in zip(result, translator.translate_ids(inputs), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.usefixtures("fast_implementations")
+def test_searches_with_shared_copies_find_the_same_translations(tokenizer):
+    model = tiny.random_model()
+    decoder = decoder_of(model, 3)
+    translator = Translator(model, tokenizer, SEARCH)
+    inputs = translator.encode(tf.constant(["one two", "ten"] * 8))
+    for scale in (1.0, -1.0):
+        for variable in model.trainable_variables:
+            variable.assign(variable * scale)
+        copies = SharedCopies(decoder)
+        # 3 and 48 rows: the former need no copies, and later the same copies are used.
+        for rows in (inputs[:1], inputs, inputs[::-1]):
+            expected = translator.translate_ids(rows)
+            shared = translator.translate_ids(rows, copies=copies)
+            np.testing.assert_array_equal(shared[0], expected[0])
+            np.testing.assert_allclose(shared[1], expected[1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
