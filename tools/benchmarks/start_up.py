@@ -1,4 +1,4 @@
-"""Measures the time from the start of the training command to its first step."""
+"""Measures the start of the commands `train` and `translate`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
 
-from benchmarks.report import say
+from benchmarks import decoding, package
+from benchmarks.report import Result, say
 from t2t_repro.system.errors import UserError
 
 PROBLEM = "translate_ende_numbers"
+IMPORT = "import tensorflow"
+PROCESSOR, BEYOND = "processor s", "beyond the import"
+LINE = "izcyt vqsoe cyibwrvsjcaiugljxykejqoktssjde zp eoq vpm i\n"
 VOCAB_SIZE = 800
 """Subwords of the built-in corpus, which is too small for a larger vocabulary."""
 
@@ -69,3 +76,104 @@ class StartUp:
             encoding="utf-8",
             env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
         )
+
+
+class Usage(NamedTuple):
+    """Resources of a process.
+
+    Attributes:
+        seconds: Time from its start to its end.
+        processor_seconds: Processor time of all its threads, in the kernel as well.
+    """
+
+    seconds: float
+    processor_seconds: float
+
+
+def usage_of(*arguments: str) -> Usage:
+    """Runs Python with some arguments and returns the resources that it used.
+
+    Raises UserError if it fails.
+    """
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise UserError(f"{' '.join(arguments)} failed; see its error above")
+    used = usage.ru_utime + usage.ru_stime
+    return Usage(time.perf_counter() - began, used)
+
+
+def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
+    """Writes a model directory with random weights, and a text of one line.
+
+    Random weights do not end a translation. It is limited to the length of the line,
+    which has about 20 subwords.
+
+    Args:
+        size: Name of a hyper-parameter set.
+        vocab_size: Number of subwords.
+        folder: New folder for the model and the text.
+
+    Returns:
+        The arguments with which Python translates the line.
+    """
+    from t2t_repro.hparams import load
+    from t2t_repro.models.variables import named_variables
+    from t2t_repro.runs import checkpoints
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.runs.run_metadata import RunMetadata
+    from t2t_repro.tokenizers.load import load_tokenizer
+
+    folder.mkdir()
+    decoding.write_vocabulary(folder, vocab_size, seed=1)
+    tokenizer = load_tokenizer(folder / decoding.VOCABULARY)
+    hparams = load(size).replace(vocab_size=vocab_size)
+    model = package.random_model(hparams, vocab_size)
+    directory = ModelDir(folder / "model")
+    fingerprint = tokenizer.fingerprint
+    origin = RunMetadata(None, "en", "de", None, None, fingerprint, True)
+    directory.begin(hparams, origin, tokenizer)
+    weights = checkpoints.copied(named_variables(model))
+    checkpoints.save(directory.checkpoint_dir, 1, weights)
+    text = folder / "line.txt"
+    text.write_text(LINE, encoding="utf-8")
+    flags = {"model_dir": directory.path, "input_file": text, "extra_length": 0}
+    named = [f"--{name}={value}" for name, value in flags.items()]
+    return ["-m", "t2t_repro.translate", *named]
+
+
+def time_one_line(commands: Mapping[str, Sequence[str]], rounds: int) -> Result:
+    """Times TensorFlow's import and commands in turn; returns a table.
+
+    Its figure `beyond` is the processor time beyond the import's, divided by it.
+
+    Args:
+        commands: Arguments of Python by name.
+        rounds: Number of turns.
+    """
+    table: Result = {}
+    for _ in range(rounds):
+        for name, command in {IMPORT: ("-c", IMPORT), **commands}.items():
+            usage = usage_of(*command)
+            row = table.setdefault(name, {"s": [], PROCESSOR: []})
+            row["s"].append(usage.seconds)
+            row[PROCESSOR].append(usage.processor_seconds)
+            say(f"  {name}: {usage.processor_seconds:.2f} s of processor time")
+    own = median(table[IMPORT][PROCESSOR])
+    for name in commands:
+        table[name][BEYOND] = median(table[name][PROCESSOR]) / own - 1
+    return table
+
+
+def only_import(fields: Mapping[str, Any]) -> None:
+    """Answers each request without doing anything, for the memory of the import."""
+    from benchmarks.peers.turns import turns
+
+    for _ in turns():
+        pass

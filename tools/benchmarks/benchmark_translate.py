@@ -1,0 +1,106 @@
+"""Measures the start-up time and the memory of `python -m t2t_repro.translate`.
+
+    python tools/benchmarks/benchmark_translate.py --peers_python hf/bin/python
+
+First, the command translates one line with random models of several sizes, in turn with
+a process that only imports TensorFlow. Then t2t_repro, CTranslate2 and Transformers
+translate a batch of 32 sentences with the same random Marian model, once with the
+vocabulary of OPUS-MT's models and once with 8,000 subwords. The memory of t2t_repro is
+that beyond TensorFlow's import; the others include all of theirs. Their environment is
+that of `benchmark_opus_mt.py`; without `--peers_python` only t2t_repro runs.
+"""
+
+import json
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from flags import one_of, several
+
+from benchmarks import decoding, opus_mt, report, start_up
+from benchmarks.in_turn import Contender, Process, own, peer, peer_versions
+from benchmarks.report import Result, say
+from t2t_repro import hparams
+from t2t_repro.command_line import cli
+
+TITLE = "one line through translate"
+OURS = "t2t_repro"
+PEERS = {"CTranslate2": "ctranslate2", "Transformers": "transformers"}
+SHAPES = {"8,000 subwords": 8000, "OPUS-MT": 58101}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, runs the benchmark and prints the figures."""
+    args = _parse(argv)
+    versions = []
+    if args.peers_python:
+        packages = ("transformers", "torch", "ctranslate2")
+        versions = [peer_versions(args.peers_python, "--peers_python", *packages)]
+    with (
+        tempfile.TemporaryDirectory() as name,
+        report.reported(args, versions) as result,
+    ):
+        cli.start_tensorflow(args.verbose)
+        folder, tables = Path(name), result["tables"]
+        commands = {
+            size: start_up.write_model_dir(size, args.vocab_size, folder / size)
+            for size in args.sizes
+        }
+        tables[TITLE] = start_up.time_one_line(commands, args.rounds)
+        if args.peers_python:
+            memory: Result = {}
+            tables["memory of a batch (MiB)"] = memory
+            for title, vocab_size in SHAPES.items():
+                args.vocab_size, args.work_dir = vocab_size, str(folder / title)
+                Path(args.work_dir).mkdir()
+                for program, peak in _memory(args).items():
+                    memory.setdefault(program, {})[title] = peak
+
+
+def _memory(args: Namespace) -> dict[str, float]:
+    """Returns the peak memory in MiB of each program that translates a batch.
+
+    That of TensorFlow's import is subtracted from the memory of t2t_repro.
+    """
+    work_dir = Path(args.work_dir)
+    work = json.dumps(opus_mt.write_texts(args))
+
+    def ask(name: str, contender: Contender, request: str | None) -> float:
+        say(f"{name} ...")
+        with Process(contender, work_dir) as process:
+            return float(process.ask(request)["memory"]) / 2**20
+
+    script = (args.peers_python, "opus_mt.py")
+    ask("creating the model", peer("make", *script, "make", work), None)
+    opus_mt.import_marian(args)
+    batch = f"batch of {args.batch_size}"
+    programs = {OURS: own(OURS, "opus_mt.t2t_repro", vars(args) | {"xla": False})}
+    programs |= {name: peer(name, *script, task, work) for name, task in PEERS.items()}
+    memory = {name: ask(name, each, batch) for name, each in programs.items()}
+    memory[OURS] -= ask("import", own("import", "start_up.only_import", {}), None)
+    return memory
+
+
+def _parse(argv: Sequence[str] | None) -> Namespace:
+    parser = report.parser(
+        "Measures the start-up time and the memory of python -m t2t_repro.translate."
+    )
+    parser.add_argument(
+        "--sizes",
+        type=several(one_of(hparams.names())),
+        default="tiny,base",
+        help="hyper-parameter sets that translate one line, separated by commas",
+    )
+    parser.add_argument("--peers_python", help="Python interpreter with the peers")
+    decoding.add_flags(parser, vocab_size=8000)
+    args = decoding.checked_flags(parser, argv)
+    args.batches = 1
+    return args
+
+
+if __name__ == "__main__":
+    cli.run(main)
