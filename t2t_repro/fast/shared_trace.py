@@ -60,7 +60,9 @@ def apply_layers_once_traced(
     if unfit or (seed is None and _InTraining()(x)):
         return apply_layers.reference(layers, x, **context)
     attention, xla = first.self_attention, in_xla()
-    by_position = on_gpu and xla and type(attention) is MultiHeadAttention
+    # float16 could not represent large logits before they are scaled.
+    fits = type(attention) is MultiHeadAttention and x.dtype != tf.float16
+    by_position = on_gpu and xla and fits
     on_rows = _OnRows(x, by_position, **context)
     x = on_rows.in_order(x)
     rows = flatten_tokens(x)

@@ -122,7 +122,10 @@ def test_reports_line_and_byte_of_a_nul_character(tmp_path):
 @pytest.mark.parametrize(
     ("contents", "words"),
     [
-        (gzip.compress(b"one\n"), "a gzip file, not text; add .gz to its name"),
+        (
+            gzip.compress(b"one\n", mtime=0),
+            "a gzip file, not text; add .gz to its name",
+        ),
         (bz2.compress(b"one\n"), "a bzip2 file"),
         (lzma.compress(b"one\n"), "a xz file"),
         (b"PK\x03\x04\x14\0", "a ZIP file"),
