@@ -131,10 +131,14 @@ def _operations() -> Any:
     takes 130 MB and as long as a tenth of TensorFlow's import.
     """
     spec = importlib.util.find_spec("tensorflow_text")
-    assert spec is not None and spec.submodule_search_locations is not None
-    folder = os.path.join(*spec.submodule_search_locations, "python", "ops")
-    path = os.path.join(folder, "_sentencepiece_tokenizer.so")
-    return tf.load_op_library(path)
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = os.path.join(folder, "python", "ops", "_sentencepiece_tokenizer.so")
+        if os.path.exists(path):
+            return tf.load_op_library(path)
+    # Another version may have another layout.
+    from tensorflow_text.python.ops import sentencepiece_tokenizer
+
+    return sentencepiece_tokenizer.gen_sentencepiece_tokenizer
 
 
 def read_model(contents: bytes, error_message: str) -> tuple[Any, Any]:
