@@ -10,6 +10,7 @@ from t2t_repro.decoding.algorithms import algorithm_class
 from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm
 from t2t_repro.decoding.algorithms.t2t import T2TSearch
 from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.system.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,16 @@ class DecodingConfig:
             else:
                 length = int(np.ceil(np.float32(length) * factor))
         return length + self.extra_length
+
+    def check_min_length(self, length: int) -> None:
+        """Raises UserError if `min_length` exceeds the limit for an input's length."""
+        limit = self.longest(length)
+        if self.min_length > limit:
+            raise UserError(
+                f"min_length is {self.min_length}, but the translation of a sentence "
+                f"of {length} subwords, EOS included, has at most {limit}; reduce "
+                "min_length or increase extra_length"
+            )
 
     def constraints(self, prefixes: tf.Tensor | None = None) -> Constraints | None:
         """Returns the constraints of a batch; None if there are none.

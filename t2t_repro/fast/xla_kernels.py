@@ -80,7 +80,7 @@ def barrier(x: tf.Tensor) -> tf.Tensor:
 
 def barriers(*tensors: tf.Tensor) -> list[tf.Tensor]:
     """Prevents XLA from fusing what computes the tensors with what uses them."""
-    return list(xla.optimizationbarrier(*tensors) if in_xla() else tensors)
+    return list(xla.optimization_barrier(*tensors) if in_xla() else tensors)
 
 
 def matmul_transposed(x: tf.Tensor, matrix: tf.Tensor, **kwargs: Any) -> tf.Tensor:

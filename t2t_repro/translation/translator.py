@@ -22,7 +22,6 @@ from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
 from t2t_repro.translation.parallel_batches import batches_at_once, rows_at_once
@@ -300,7 +299,8 @@ class Translator(tf.Module):
         groups = self._groups(texts, lengths, batch_size)
         if self.search.min_length and groups:
             # The last text is the shortest and has the lowest limit.
-            self._check_min_length(int(lengths[groups[-1][-1]]))
+            shortest = int(lengths[groups[-1][-1]])
+            self.search.check_min_length(min(shortest, self.max_input_length))
         if progress is not None:
             progress(len(lines) - sum(map(len, groups)), 0)
         inputs = (tf.gather(ids, group).to_tensor() for group in groups)
@@ -326,16 +326,6 @@ class Translator(tf.Module):
             if progress is not None:
                 progress(len(group), tokens)
         return translations
-
-    def _check_min_length(self, length: int) -> None:
-        """Raises UserError if min_length exceeds the limit of a sentence."""
-        limit = self.search.longest(min(length, self.max_input_length))
-        if self.search.min_length > limit:
-            raise UserError(
-                f"min_length is {self.search.min_length}, but the translation of a "
-                f"sentence of {length} subwords, EOS included, has at most {limit}; "
-                "reduce min_length or increase extra_length"
-            )
 
     def _groups(
         self, texts: Sequence[str], lengths: np.ndarray, batch_size: int
