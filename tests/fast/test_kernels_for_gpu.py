@@ -176,8 +176,10 @@ def test_compiled_search_has_kernels(computed_in):
     with precision(computed_in):
         model = toy.model()
     search = CompiledSearch([model], DecodingConfig(4))
-    inputs = tf.TensorSpec([1, 16], tf.int32)
-    compiled = search._translate.get_concrete_function(inputs)
+    inputs = tf.constant([[2] * 15 + [1]])
+    memories = search._read(inputs)
+    assert operations_without_kernel(search._read.get_concrete_function()) == {}
+    compiled = search._search_memories.get_concrete_function(inputs, memories)
     assert operations_without_kernel(compiled, COMPILED, exclude=CALLS) == {}
 
 

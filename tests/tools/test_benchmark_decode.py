@@ -31,9 +31,10 @@ def test_times_all_programs_on_the_same_work(monkeypatch):
         *("t2t_repro float32, 1 decoder layer", "matmuls only float32"),
         *(() if precision.unsupported_reason("bfloat16") else bfloat16),
     }
+    int8 = ("t2t_repro int8", "t2t_repro int8, XLA")
     programs = {
         *(FLOAT32, "t2t_repro float32, XLA", THEIRS, "CTranslate2 int8"),
-        *([] if int8_matmul.unsupported_reason() else ["t2t_repro int8"]),
+        *(() if int8_matmul.unsupported_reason() else int8),
     }
     works = ["3 batches of 3", "batch of 3", "batch of 2", "one sentence"]
     table = tables["beam search"]
