@@ -8,8 +8,6 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig, Sampling
-from t2t_repro.fast.cached_decoder import SharedCopies
-from t2t_repro.models.generate import decoder_of
 from t2t_repro.translation.parallel_batches import rows_at_once
 from t2t_repro.translation.translator import (
     MOST_CHARACTERS,
@@ -337,24 +335,6 @@ def test_translates_ids_from_numpy_and_tensorflow(model, tokenizer):
     result = translator.translate_ids(inputs.numpy())
     for one, other in zip(result, translator.translate_ids(inputs), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.usefixtures("fast_implementations")
-def test_searches_with_shared_copies_find_the_same_translations(tokenizer):
-    model = tiny.random_model()
-    decoder = decoder_of(model, 3)
-    translator = Translator(model, tokenizer, SEARCH)
-    inputs = translator.encode(tf.constant(["one two", "ten"] * 8))
-    for scale in (1.0, -1.0):
-        for variable in model.trainable_variables:
-            variable.assign(variable * scale)
-        copies = SharedCopies(decoder)
-        # 3 and 48 rows: the former need no copies, and later the same copies are used.
-        for rows in (inputs[:1], inputs, inputs[::-1]):
-            expected = translator.translate_ids(rows)
-            shared = translator.translate_ids(rows, copies=copies)
-            np.testing.assert_array_equal(shared[0], expected[0])
-            np.testing.assert_allclose(shared[1], expected[1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
