@@ -122,7 +122,10 @@ def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
     """
     if not in_xla():
         return seeded_dropout.uniform.reference(shape, seed)
-    index = tf.reshape(tf.range(tf.reduce_prod(shape)), shape)
+    columns = shape[-1]
+    # Without the barrier, TensorFlow stores an index below 10 MB in the program.
+    rows = barrier(tf.range(tf.reduce_prod(shape) // columns))
+    index = tf.reshape(rows[:, tf.newaxis] * columns + tf.range(columns), shape)
     x, y, z = (
         tf.cast(each, tf.uint32) * 1_664_525 + 1_013_904_223
         for each in (index, seed[0], seed[1])

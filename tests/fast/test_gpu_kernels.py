@@ -67,3 +67,9 @@ def test_random_numbers_are_the_highest_bits_of_the_hash():
     numbers = draw((3, 4), tf.constant(seed))
     expected = [pcg3d(index, *seed) // 256 / 2**24 for index in range(12)]
     np.testing.assert_array_equal(tf.reshape(numbers, [-1]), expected)
+
+
+def test_a_program_does_not_contain_the_indices_of_random_numbers():
+    draw = tf.function(gpu_kernels.uniform, jit_compile=True)
+    program = draw.experimental_get_compiler_ir((1000, 1000), tf.constant([7, 8]))
+    assert len(program(stage="hlo_serialized")) < 100_000
