@@ -1,12 +1,14 @@
 """Compiles training steps for absent GPUs, and estimates their time.
 
     python tools/benchmarks/compile_for_gpu.py [--cases big/packed/48x256/plain/H100]
-        [--environment FOLDER]
+        [--environment FOLDER] [--keep FOLDER]
 
 TensorFlow lowers the loss and the gradients of one micro-batch in bfloat16, as in
 training with `--xla`. XLA then compiles the program without a GPU, in an environment
 with JAX. The benchmark prints the memory of temporary tensors, the time of compilation,
 and the time of a step according to `roofline.py`. Each case takes about a minute.
+
+`--keep` keeps the programs. `peers/time_hlo.py` times them on a GPU.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from benchmarks.in_turn import Process, peer, peer_versions
 from benchmarks.report import Result, say
 from t2t_repro import fast, hparams
 from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 JAX = "0.10.2"
 INSTALLS = (
@@ -115,7 +118,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     kept = "folder of an environment with JAX, which is created if it is missing"
     parser.add_argument("--environment", help=f"{kept} (default: a temporary one)")
+    parser.add_argument("--keep", help="existing folder in which programs are kept")
     args = parser.parse_args(argv)
+    if args.keep and not Path(args.keep).is_dir():
+        raise UserError(f"--keep {args.keep}: create this folder first")
     cli.start_tensorflow(args.verbose)
     with tempfile.TemporaryDirectory() as temporary:
         say("creating an environment with JAX ...")
@@ -127,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             table: Result = {}
             result["tables"]["training steps compiled for absent GPUs"] = table
             for each in args.cases:
-                table[str(each)] = _figures(each, python, Path(temporary))
+                table[str(each)] = _figures(each, python, Path(args.keep or temporary))
 
 
 def _figures(case: Case, python: str, folder: Path) -> Result:
