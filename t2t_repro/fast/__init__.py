@@ -78,7 +78,7 @@ def kernels(device: str) -> list[Kernel]:
         return [
             *on_both,
             Kernel("shared_trace", layers, shared_trace.apply_layers_by_position),
-            Kernel("relu", feed_forward.OURS["relu"], gpu_kernels.relu),
+            Kernel("relu", feed_forward.relu, gpu_kernels.relu),
             Kernel("xla_dropout", seeded_dropout.uniform, gpu_kernels.uniform),
             Kernel("normalization", functional.normalize, normalize),
             Kernel("cross_entropy", loss, cross_entropy.by_comparison),

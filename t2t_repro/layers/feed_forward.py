@@ -13,13 +13,16 @@ from t2t_repro.layers.layer import Layer
 from t2t_repro.system.dispatch import dispatched
 
 
+relu = dispatched(ops.relu)
+
+
 def gelu_sigmoid(x: Tensor) -> Tensor:
     """Computes Marian's GELU up to version 1.12.0, ``x * sigmoid(1.702 x)``."""
     return x * ops.sigmoid(1.702 * x)
 
 
 # Activation functions that have an optimized implementation or that Keras lacks.
-OURS: dict[str, Any] = {"relu": dispatched(ops.relu), "gelu_sigmoid": gelu_sigmoid}
+_OURS: dict[str, Any] = {"relu": relu, "gelu_sigmoid": gelu_sigmoid}
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -48,9 +51,8 @@ class FeedForward(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.d_ff = d_ff
-        self.dropout = dropout
-        self.activation = activation
-        self.activate = OURS.get(activation) or keras.activations.get(activation)
+        self.dropout, self.activation = dropout, activation
+        self.activate = _OURS.get(activation) or keras.activations.get(activation)
         self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=self.dtype_policy)
         self.drop = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
