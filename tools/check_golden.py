@@ -6,28 +6,20 @@ FOLDER holds NumPy, JSON and TensorFlow files, whose contents determine the chec
 array that is neither compared nor used as an input is a failure.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+
+from flags import REQUIRED, parser
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Compares t2t_repro with reference data computed by tensor2tensor."
-    )
-    parser.add_argument(
-        "--golden_dir", type=Path, required=True, help="folder of reference data"
-    )
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, checks all files and prints one line per array."""
-    args = _parser().parse_args(argv)
+    flag = ("golden_dir", Path, REQUIRED, "folder of reference data")
+    args = parser(__doc__, flag).parse_args(argv)
     if not args.golden_dir.is_dir():
         raise UserError(f"--golden_dir {args.golden_dir}: no such folder")
     cli.start_tensorflow(args.verbose)

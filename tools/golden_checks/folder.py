@@ -23,6 +23,7 @@ from golden_checks import (
 from golden_checks.sheet import Sheet
 from t2t_repro.system.errors import UserError
 
+TRAINING = "learning_rates"  # Array that only training cases have.
 _CHECKPOINTS_OF = "_ckpt"  # CASE_ckpt/ holds the checkpoints of CASE.npz.
 _READ_BY_OTHERS = (".md", ".txt", ".subwords")
 
@@ -46,18 +47,18 @@ def checked(folder: Path) -> Iterator[Sheet]:
 
 def _checked(path: Path, sheet: Sheet) -> Sheet:
     """Checks a file by the first kind that its contents match."""
-    for is_kind, check in (
-        (model_cases.is_model_case, model_cases.check),
-        (training_cases.is_training_case, training_cases.check),
-        (tables.is_tables, tables.check),
-        (search.is_search, search.check),
-        (texts.is_bleu, texts.check_bleu),
-        (texts.is_packing_and_trees, texts.check_packing_and_trees),
-        (texts.is_built_vocabulary, partial(texts.check_built_vocabulary, path.parent)),
-        (texts.is_subwords, partial(texts.check_subwords, path.parent)),
-        (parameters.is_parameter_counts, parameters.check),
+    for array, check in (
+        ("logits", model_cases.check),
+        (TRAINING, training_cases.check),
+        ("lr/steps", tables.check),
+        ("tables", search.check),
+        ("compute_bleu_ids/bleu", texts.check_bleu),
+        ("packed_length", texts.check_packing_and_trees),
+        ("target_size", partial(texts.check_built_vocabulary, path.parent)),
+        ("vocab", partial(texts.check_subwords, path.parent)),
+        (parameters.SET, parameters.check),
     ):
-        if is_kind(sheet.arrays):
+        if array in sheet:
             check(sheet)
             return sheet
     raise UserError(
@@ -70,32 +71,24 @@ def _checked_checkpoints(folder: Path) -> Iterator[Sheet]:
     sheets = {p: checkpoints.read(p, f"{folder.name}/{p.name}") for p in prefixes}
     if not sheets:
         raise UserError(f"{folder}: no checkpoint found; copy the folder again")
-    averaged = [prefix for prefix in prefixes if prefix.name == checkpoints.AVERAGED]
-    if averaged:
-        parts = [sheets[prefix] for prefix in prefixes if prefix not in averaged]
-        for prefix in averaged:
-            checkpoints.check_averaged(sheets[prefix], parts)
-    else:
-        case = _read_arrays(folder.parent / f"{_case_of(folder)}.npz")
-        check = (
-            checkpoints.check_training
-            if training_cases.is_training_case(case.arrays)
-            else checkpoints.check_weights
-        )
+    averaged = folder / checkpoints.AVERAGED
+    case_file = folder.with_name(f"{folder.name.removesuffix(_CHECKPOINTS_OF)}.npz")
+    if averaged in sheets:
+        parts = [sheets[prefix] for prefix in prefixes if prefix != averaged]
+        checkpoints.check_averaged(sheets[averaged], parts)
+    elif folder.name.endswith(_CHECKPOINTS_OF) and case_file.exists():
+        case = _read_arrays(case_file)
         for sheet in sheets.values():
-            check(sheet, case)
-    yield from sheets.values()
-
-
-def _case_of(folder: Path) -> str:
-    """Returns the name of a checkpoint folder's case."""
-    name = folder.name.removesuffix(_CHECKPOINTS_OF)
-    if name == folder.name or not (folder.parent / f"{name}.npz").exists():
+            if TRAINING in case:
+                checkpoints.check_training(sheet, case)
+            else:
+                checkpoints.check_weights(sheet, case)
+    else:
         raise UserError(
             f"{folder}: the folder has neither an averaged checkpoint nor a case "
             "(CASE_ckpt belongs to CASE.npz)"
         )
-    return name
+    yield from sheets.values()
 
 
 def _read_arrays(path: Path) -> Sheet:

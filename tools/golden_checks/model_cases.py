@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import tensorflow as tf
 
-from golden_checks.sheet import Array, Sheet
+from golden_checks.sheet import Array, Sheet, padded
 from golden_checks.t2t_variables import assign_from_t2t, to_t2t
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
@@ -28,11 +28,6 @@ ACTIVATIONS = 1e-4
 LOSSES = 1e-5
 SCORES = 1e-3
 _BEAM, _ALPHA = 4, 0.6  # Settings of all searches in the reference data.
-
-
-def is_model_case(arrays: Any) -> bool:
-    """Returns whether a file holds a model case."""
-    return "hparams_json" in arrays and "logits" in arrays
 
 
 def check(sheet: Sheet) -> None:
@@ -152,30 +147,29 @@ def _check_attention(
 
 def _check_searches(sheet: Sheet, model: Transformer, inputs: Array) -> None:
     limit = inputs.shape[1] + int(sheet.take("decode_extra_length"))
-    best = _search(model, inputs, limit, _BEAM, _ALPHA, nbest=1)
-    sheet.compare_ids("beam4_top1_ids", best.ids[:, 0])
-    sheet.compare("beam4_top1_scores", best.scores[:, 0], SCORES)
-    every = _search(model, inputs, limit, _BEAM, _ALPHA, nbest=_BEAM)
-    sheet.compare_ids("beam4_all_ids", every.ids)
-    sheet.compare("beam4_all_scores", every.scores, SCORES)
+    best, scores = _search(model, inputs, limit, DecodingConfig(_BEAM, _ALPHA))
+    sheet.compare_ids("beam4_top1_ids", best[:, 0])
+    sheet.compare("beam4_top1_scores", scores[:, 0], SCORES)
+    config = DecodingConfig(_BEAM, _ALPHA, nbest=_BEAM)
+    every, scores = _search(model, inputs, limit, config)
+    sheet.compare_ids("beam4_all_ids", every)
+    sheet.compare("beam4_all_scores", scores, SCORES)
     if "greedy_ids" in sheet:
         # tensor2tensor's greedy score is the log probability without length penalty.
         # Its ids after the first EOS of a row are meaningless.
-        greedy = _search(model, inputs, limit, 1, 0.0, nbest=1)
-        theirs = sheet.take("greedy_ids")
-        ended = np.cumsum(theirs == 1, axis=1) - (theirs == 1) > 0
-        ours = np.zeros_like(theirs)
-        ids = np.asarray(greedy.ids[:, 0])[:, : theirs.shape[1]]
-        ours[:, : ids.shape[1]] = ids
-        sheet.compare("greedy_ids", ours, 0.0, mask=~ended)
-        sheet.compare("greedy_scores", greedy.scores[:, 0], SCORES)
+        ids, scores = _search(model, inputs, limit, DecodingConfig(1, 0.0))
+        is_end = sheet.take("greedy_ids") == 1
+        length, mask = is_end.shape[1], np.cumsum(is_end, axis=1) - is_end == 0
+        ours = padded(np.asarray(ids[:, 0, :length]), length)
+        sheet.compare("greedy_ids", ours, 0.0, mask)
+        sheet.compare("greedy_scores", scores[:, 0], SCORES)
 
 
 def _search(
-    model: Transformer, inputs: Array, limit: int, beam: int, alpha: float, nbest: int
+    model: Transformer, inputs: Array, limit: int, config: DecodingConfig
 ) -> BeamSearchResult:
     """Runs beam search with tensor2tensor's rules and one length limit per batch."""
-    decoder = CachedDecoder(model, beam)
-    config = DecodingConfig(beam, alpha, nbest=nbest, tensor2tensor_rules=True)
+    decoder = CachedDecoder(model, config.beam_size)
+    config = replace(config, tensor2tensor_rules=True)
     search = beam_search(config, tf.fill([len(inputs)], limit))
     return decode_batch(search, decoder, decoder.start(tf.constant(inputs)))

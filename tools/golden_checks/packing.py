@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Ids = Sequence[int]
+Pair = Mapping[str, Ids]
 
 
 def pack_pairs(
-    pairs: Iterable[Mapping[str, Ids]], packed_length: int, spacing: int, open_rows: int
+    pairs: Iterable[Pair], packed_length: int, spacing: int, open_rows: int
 ) -> Iterator[dict[str, list[int]]]:
     """Packs each pair into the oldest open row with enough room on both sides.
 
@@ -33,46 +34,37 @@ def pack_pairs(
         length: ids (`SIDE`), segments (`SIDE_segmentation`) and positions
         (`SIDE_position`).
     """
-    rows: deque[_Row] = deque()
-    for pair in pairs:
-        row = next((row for row in rows if row.has_room(pair, packed_length)), None)
-        if row:
-            row.add(pair)
-            continue
-        if len(rows) == open_rows:
-            yield rows.popleft().features()
-        rows.append(_Row(pair, spacing))
-    for row in rows:
-        yield row.features()
 
-
-class _Row:
-    """Row of packed pairs."""
-
-    def __init__(self, pair: Mapping[str, Ids], spacing: int) -> None:
-        self._spacing = spacing
-        self._ids = {side: [*ids] for side, ids in pair.items()}
-        self._segmentation = {side: [1] * len(ids) for side, ids in pair.items()}
-        self._position = {side: [*range(len(ids))] for side, ids in pair.items()}
-
-    def has_room(self, pair: Mapping[str, Ids], packed_length: int) -> bool:
-        return all(
-            len(self._ids[side]) + self._spacing + len(ids) <= packed_length
+    def has_room(row: list[Pair], pair: Pair) -> bool:
+        lengths = (
+            sum(len(each[side]) + spacing for each in row) + len(ids)
             for side, ids in pair.items()
         )
+        return max(lengths) <= packed_length
 
-    def add(self, pair: Mapping[str, Ids]) -> None:
-        space = [0] * self._spacing
-        for side, ids in pair.items():
-            segment = self._segmentation[side][-1] + 1
-            self._segmentation[side] += [*space, *[segment] * len(ids)]
-            self._ids[side] += [*space, *ids]
-            self._position[side] += [*space, *range(len(ids))]
+    rows: deque[list[Pair]] = deque()
+    for pair in pairs:
+        row = next((row for row in rows if has_room(row, pair)), None)
+        if row:
+            row.append(pair)
+            continue
+        if len(rows) == open_rows:
+            yield _features(rows.popleft(), spacing)
+        rows.append([pair])
+    for row in rows:
+        yield _features(row, spacing)
 
-    def features(self) -> dict[str, list[int]]:
-        features = {}
-        for side, ids in self._ids.items():
-            features[side] = ids
-            features[f"{side}_segmentation"] = self._segmentation[side]
-            features[f"{side}_position"] = self._position[side]
-        return features
+
+def _features(row: Sequence[Pair], spacing: int) -> dict[str, list[int]]:
+    """Returns the features of the pairs of a row."""
+    features: dict[str, list[int]] = {}
+    for side in row[0]:
+        ids, segments, positions = list[int](), list[int](), list[int]()
+        for segment, pair in enumerate(row, 1):
+            space, length = [0] * (spacing if ids else 0), len(pair[side])
+            ids += [*space, *pair[side]]
+            segments += [*space, *[segment] * length]
+            positions += [*space, *range(length)]
+        features |= {side: ids, f"{side}_segmentation": segments}
+        features[f"{side}_position"] = positions
+    return features

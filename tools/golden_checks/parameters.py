@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from golden_checks.sheet import Sheet
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
@@ -12,6 +11,9 @@ from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
+
+SET = "transformer_base"
+"""Hyper-parameter set in each file of parameter counts."""
 
 _VOCABULARY = re.compile(r"_vocab(\d+)\.json$")  # Size of the vocabulary.
 _SHARDS = 16  # tensor2tensor counts each shard of the embedding table as a variable.
@@ -23,13 +25,6 @@ _GROUPS = {
     "embedding(tied)": "embedding/table",
     "target_space_embedding": "target_space/",
 }
-
-
-def is_parameter_counts(values: Any) -> bool:
-    """Returns whether a file holds parameter counts of hyper-parameter sets."""
-    return bool(values) and all(
-        isinstance(value, dict) and "total" in value for value in values.values()
-    )
 
 
 def check(sheet: Sheet) -> None:
@@ -50,9 +45,5 @@ def check(sheet: Sheet) -> None:
             group: sum(size for n, size in sizes.items() if part in n)
             for group, part in _GROUPS.items()
         }
-        counts = {
-            "groups": groups,
-            "total": sum(sizes.values()),
-            "variables": len(sizes) - 1 + _SHARDS,
-        }
-        sheet.compare_equal(name, counts)
+        counts = {"total": sum(sizes.values()), "variables": len(sizes) - 1 + _SHARDS}
+        sheet.compare_equal(name, {"groups": groups, **counts})

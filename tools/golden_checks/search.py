@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import tensorflow as tf
 
@@ -38,24 +37,15 @@ class TableDecoder:
         return tf.gather(state, keep)
 
 
-def is_search(arrays: Any) -> bool:
-    """Returns whether a file holds searches over tables."""
-    return "tables" in arrays
-
-
 def check(sheet: Sheet) -> None:
     """Repeats all searches of the file and compares ids and scores."""
     tables = tf.constant(sheet.take("tables"))
     for name in list(sheet.arrays):
         if not (match := _KEY.fullmatch(name)):
             continue
-        beam = int(match[1])
-        config = DecodingConfig(
-            beam_size=beam,
-            alpha=float(match[3]),
-            nbest=1 if match[4] == "early" else beam,
-            tensor2tensor_rules=True,
-        )
+        beam, alpha = int(match[1]), float(match[3])
+        nbest = 1 if match[4] == "early" else beam
+        config = DecodingConfig(beam, alpha, nbest=nbest, tensor2tensor_rules=True)
         search = beam_search(config, tf.fill([tables.shape[0]], int(match[2])))
         result = decode_batch(search, TableDecoder(), tables)
         # tensor2tensor's ids begin with the start symbol, 0.

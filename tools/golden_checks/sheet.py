@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -44,17 +45,13 @@ class Finding:
 
     def line(self) -> str:
         """Formats the finding as one line of text."""
-        if not self.used:
-            verdict = "NOT USED"
-        elif self.difference is None:
-            verdict = "input"
-        else:
-            kind = " relative" if self.relative else ""
+        verdict = "input" if self.used else "NOT USED"
+        if self.difference is not None:
             verdict = (
                 f"{'ok' if self.passed else 'FAILED'}  largest difference "
-                f"{self.difference:.2g}, tolerance {self.tolerance:g}{kind}"
+                f"{self.difference:.2g}, tolerance {self.tolerance:g}"
             )
-        return f"{self.file}  {self.array}  {verdict}"
+        return f"{self.file}  {self.array}  {verdict}{' relative' * self.relative}"
 
 
 class Sheet:
@@ -108,30 +105,23 @@ class Sheet:
                 is 0.
             relative: Whether to divide differences by the array's values.
         """
-        theirs = np.asarray(self.take(name))
-        difference = _difference(np.asarray(ours), theirs, mask, relative)
+        difference = _difference(
+            np.asarray(ours), np.asarray(self.take(name)), mask, relative
+        )
         self._findings[name] = Finding(self.file, name, difference, tolerance, relative)
 
     def compare_ids(self, name: str, ours: npt.ArrayLike) -> None:
         """Compares ids for equality after padding the shorter array with PAD."""
         theirs, mine = np.asarray(self.take(name)), np.asarray(ours)
         length = max(theirs.shape[-1], mine.shape[-1])
-
-        def padded(ids: Array) -> Array:
-            sides = [(0, 0)] * (ids.ndim - 1) + [(0, length - ids.shape[-1])]
-            return np.pad(ids, sides)
-
-        difference = _difference(padded(mine), padded(theirs), None, relative=False)
+        difference = _difference(padded(mine, length), padded(theirs, length))
         self._findings[name] = Finding(self.file, name, difference)
 
     def compare_equal(self, name: str, ours: Any) -> None:
         """Compares text or lists; the difference is the number of unequal entries."""
-        theirs = self.take(name)
-        if isinstance(theirs, list) and isinstance(ours, list):
-            unequal = sum(a != b for a, b in zip(theirs, ours, strict=False))
-            unequal += abs(len(theirs) - len(ours))
-        else:
-            unequal = int(theirs != ours)
+        both = self.take(name), ours
+        pairs = zip_longest(*both) if isinstance(ours, list) else [both]
+        unequal = sum(theirs != mine for theirs, mine in pairs)
         self._findings[name] = Finding(self.file, name, float(unequal))
 
     def findings(self) -> list[Finding]:
@@ -142,19 +132,20 @@ class Sheet:
         ]
 
 
+def padded(ids: Array, length: int) -> Array:
+    """Pads the last axis with PAD to a length."""
+    return np.pad(ids, [(0, 0)] * (ids.ndim - 1) + [(0, length - ids.shape[-1])])
+
+
 def _difference(
-    ours: Array, theirs: Array, mask: Array | None, relative: bool
+    ours: Array, theirs: Array, mask: Array | None = None, relative: bool = False
 ) -> float:
     """Returns the largest difference; infinity for unequal shapes and NaN."""
     if ours.shape != theirs.shape:
         return float("inf")
     difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
     if relative:
-        scale = np.abs(theirs.astype(np.float64))
-        difference = np.divide(
-            difference, scale, out=difference.copy(), where=scale > 0
-        )
+        difference /= np.where(theirs == 0, 1.0, np.abs(theirs))
     if mask is not None:
         difference = np.where(mask, difference, 0.0)
-    largest = float(difference.max(initial=0.0))
-    return float("inf") if np.isnan(difference).any() else largest
+    return float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0))

@@ -1,25 +1,27 @@
 r"""tensor2tensor's BLEU, as computed by t2t-bleu and approx_bleu.
 
 Use it only to compare with figures printed by tensor2tensor; publish sacreBLEU
-instead. Its tokens are nearly those of mteval-v14.pl (sacreBLEU's `intl`), and it
-smooths the precision of n-gram orders without a match.
+instead. Its tokens are nearly those of mteval-v14.pl (sacreBLEU's `intl`).
 
 Source: tensor2tensor utils/bleu_hook.py:bleu_tokenize, compute_bleu, bleu_wrapper.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-import re
-import sys
-import unicodedata
-from collections import Counter
 from collections.abc import Hashable, Sequence
+from itertools import count
+
+import regex  # Installed with sacreBLEU.
+from sacrebleu.metrics import BLEU
 
 from t2t_repro.evaluation.bleu import check_line_counts
 
-MAX_ORDER = 4  # Maximum n-gram length.
+# T2T: its unescaped character class drops the backslash from the punctuation marks.
+_MARK = r"[\p{P}--\\]"
+_AFTER_NON_DIGIT = regex.compile(rf"(?V1)(\D)({_MARK})")
+_BEFORE_NON_DIGIT = regex.compile(rf"(?V1)({_MARK})(\D)")
+_SYMBOL = regex.compile(r"\p{S}")
 
 
 def t2t_bleu(
@@ -50,10 +52,9 @@ def tokenize(text: str) -> list[str]:
     of the text, is not split off: the full stop after a year at the end of a sentence
     belongs to the year, as in mteval-v14.pl.
     """
-    after, before, symbol = _patterns()
-    text = after.sub(r"\1 \2 ", text)
-    text = before.sub(r" \1 \2", text)
-    return symbol.sub(r" \g<0> ", text).split()
+    text = _AFTER_NON_DIGIT.sub(r"\1 \2 ", text)
+    text = _BEFORE_NON_DIGIT.sub(r" \1 \2", text)
+    return _SYMBOL.sub(r" \g<0> ", text).split()
 
 
 def corpus_bleu(
@@ -74,55 +75,18 @@ def corpus_bleu(
         UserError: The lists are empty or of different lengths.
     """
     check_line_counts(hypotheses, references)
-    orders = range(1, MAX_ORDER + 1)
-    matched, possible = Counter[int](), Counter[int]()
-    for reference, hypothesis in zip(references, hypotheses, strict=True):
-        for order in orders:
-            ngrams = _ngrams(hypothesis, order)
-            possible[order] += ngrams.total()
-            matched[order] += (ngrams & _ngrams(reference, order)).total()
-    reference_length = sum(map(len, references))
-    hypothesis_length = possible[1]
-    if not hypothesis_length:
-        return 0.0
-
-    log_precisions, unmatched = 0.0, 0
-    for order in orders:
-        if matched[order]:
-            log_precisions += math.log(matched[order] / possible[order])
-        elif possible[order]:
-            unmatched += 1
-            log_precisions -= math.log(2**unmatched * possible[order])
-    brevity_penalty = min(0.0, 1 - reference_length / hypothesis_length)
-    return math.exp(log_precisions / MAX_ORDER + brevity_penalty)
-
-
-def _ngrams(sequence: Sequence[Hashable], order: int) -> Counter[tuple[Hashable, ...]]:
-    """Counts the n-grams of one order."""
-    shifted = (sequence[start:] for start in range(order))
-    return Counter(zip(*shifted, strict=False))
-
-
-@functools.cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Compiles the patterns of `tokenize` on first use, because it takes 0.2 s.
-
-    They match a mark after a non-digit, a mark before a non-digit, and a symbol. Marks
-    are the characters of the Unicode categories P*, symbols those of S*, according to
-    the running Python, as in tensor2tensor.
-    """
-    marks, symbols = [], []
-    for character in map(chr, range(sys.maxunicode + 1)):
-        match unicodedata.category(character)[0]:
-            case "P":
-                marks.append(character)
-            case "S":
-                symbols.append(character)
-    # T2T: its unescaped character class drops the backslash from the marks.
-    marks.remove("\\")
-    mark, symbol = (f"[{re.escape(''.join(chars))}]" for chars in (marks, symbols))
-    return (
-        re.compile(rf"(\D)({mark})"),
-        re.compile(rf"({mark})(\D)"),
-        re.compile(symbol),
+    # Spaces separate the tokens, and sacreBLEU counts their n-grams.
+    hypothesis_lines, reference_lines = (
+        [" ".join(map(str, tokens)) for tokens in side]
+        for side in (hypotheses, references)
     )
+    metric = BLEU(tokenize="none", force=True)
+    score = metric.corpus_score(hypothesis_lines, [reference_lines])
+    if not score.sys_len:
+        return 0.0
+    log_precisions, unmatched = 0.0, count(1)
+    for matched, possible in zip(score.counts, score.totals, strict=True):
+        if possible:
+            fraction = (matched or 2.0 ** -next(unmatched)) / possible
+            log_precisions += math.log(fraction)
+    return float(score.bp * math.exp(log_precisions / len(score.counts)))

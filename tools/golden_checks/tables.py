@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -21,21 +20,9 @@ RATES = 1e-6
 SIGNALS = 2e-5  # Sines of large float32 angles are imprecise.
 PENALTIES = 1e-6
 LOSSES = 1e-5
-_RATE_KEYS = (
-    "hidden_size",
-    "learning_rate",
-    "learning_rate_constant",
-    "learning_rate_decay_scheme",
-    "learning_rate_schedule",
-    "learning_rate_warmup_steps",
-)
+_RATE_KEYS = re.compile("hidden_size|learning_rate.*")
 _BATCHING = re.compile(r"batching/(b(\d+)_m(\d+)(?:_shards(\d+))?)/boundaries")
 _TIMING = re.compile(r"timing/(?:odd_|start(\d+)_)?(\d+)_(\d+)")
-
-
-def is_tables(arrays: Any) -> bool:
-    """Returns whether a file holds tables of functions."""
-    return "lr/steps" in arrays
 
 
 def check(sheet: Sheet) -> None:
@@ -55,12 +42,11 @@ def _check_rates(sheet: Sheet) -> None:
         t2t = t2t_sets.load(name)
         # Some sets have optimizers that t2t_repro lacks; only their learning rates are
         # compared.
-        hparams = to_hparams({key: t2t[key] for key in _RATE_KEYS}, vocab_size=3)
+        values = {key: t2t[key] for key in t2t if _RATE_KEYS.fullmatch(key)}
+        hparams = to_hparams(values, vocab_size=3)
         schedule = Schedule(
-            hparams.learning_rate_schedule,
-            hparams.d_model,
-            hparams.warmup_steps,
-            hparams.learning_rate_scale,
+            *(hparams.learning_rate_schedule, hparams.d_model),
+            *(hparams.warmup_steps, hparams.learning_rate_scale),
         )
         # tensor2tensor counts micro-batches of accumulated gradients as steps.
         count = max(int(t2t.get("optimizer_multistep_accumulate_steps") or 1), 1)
@@ -97,12 +83,7 @@ def _check_smoothing(sheet: Sheet) -> None:
     labels = tf.constant(sheet.take("smoothing/labels"), tf.int32)
     mask = np.asarray(labels) != 0
     for name in sheet.names("smoothing/xent_"):
-        losses = smoothed_cross_entropy(
-            tf.reshape(logits, [-1, logits.shape[-1]]),
-            tf.reshape(labels, [-1]),
-            float(name),
-        )
-        losses = np.reshape(losses, labels.shape) * mask
+        losses = smoothed_cross_entropy(logits, labels, float(name)) * mask
         sheet.compare(f"smoothing/xent_{name}", losses, LOSSES)
-        sheet.compare(f"smoothing/num_{name}", losses.sum(), LOSSES)
+        sheet.compare(f"smoothing/num_{name}", tf.reduce_sum(losses), LOSSES)
         sheet.compare(f"smoothing/den_{name}", mask.sum(), 0.0)

@@ -21,7 +21,7 @@ from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.tokenizers.word_pieces import split_words
 
-_PACKED = re.compile(r"packed(?:_spacing(\d+))?(?:/|$)")
+_PACKED = re.compile(r"packed(?:_spacing(\d+))?/(.+)")
 _ROOT = Path(__file__).resolve().parents[2]
 
 BLEU = 1e-4  # BLEU points; tensor2tensor rounds to float32.
@@ -37,11 +37,6 @@ def columns(values: dict[str, Any]) -> dict[str, Any]:
         else:
             lists[name] = value
     return lists
-
-
-def is_bleu(values: Any) -> bool:
-    """Returns whether a file holds BLEU scores."""
-    return "compute_bleu_ids/bleu" in values
 
 
 def check_bleu(sheet: Sheet) -> None:
@@ -62,28 +57,17 @@ def check_bleu(sheet: Sheet) -> None:
     sheet.compare("compute_bleu_ids/bleu", ours, BLEU / 100)
 
 
-def is_packing_and_trees(values: Any) -> bool:
-    """Returns whether a file holds packed rows and linearized trees."""
-    return "packed_length" in values
-
-
 def check_packing_and_trees(sheet: Sheet) -> None:
     """Packs the examples, linearizes the trees and compares the results."""
-    sides = ("inputs", "targets")
-    examples = [
-        dict(zip(sides, ids, strict=True))
-        for ids in zip(*(sheet.take(f"examples/{s}") for s in sides), strict=True)
-    ]
+    sides = sheet.group("examples/")
+    rows = zip(*sides.values(), strict=True)
+    examples = [dict(zip(sides, row, strict=True)) for row in rows]
     length, queue_size = sheet.take("packed_length"), sheet.take("queue_size")
     # A list with its own spacing between examples is named `packed_spacingN`.
-    lists = {name.split("/")[0] for name in sheet.arrays if _PACKED.match(name)}
-    for name in sorted(lists):
-        match = _PACKED.match(name)
-        assert match is not None
+    for match in filter(None, map(_PACKED.fullmatch, sheet.arrays)):
         spacing = int(match[1] or sheet.take("spacing"))
-        rows = list(pack_pairs(examples, length, spacing, queue_size))
-        for field in rows[0]:
-            sheet.compare_equal(f"{name}/{field}", [list(row[field]) for row in rows])
+        packed = pack_pairs(examples, length, spacing, queue_size)
+        sheet.compare_equal(match[0], [row[match[2]] for row in packed])
     linear = [words_and_tags(tree) for tree in sheet.take("trees/tree")]
     sheet.compare_equal("trees/words", [words for words, _ in linear])
     sheet.compare_equal("trees/tags", [tags for _, tags in linear])
@@ -96,11 +80,6 @@ def words_and_tags(tree: str) -> tuple[str, str]:
     """
     marks, words = read_tree(tree)
     return " ".join(words), " ".join(tags_of(marks[1:-1]))
-
-
-def is_subwords(values: Any) -> bool:
-    """Returns whether a file holds texts encoded with a published vocabulary."""
-    return "vocab" in values and "cases/ids" in values
 
 
 def check_subwords(folder: Path, sheet: Sheet) -> None:
@@ -125,11 +104,6 @@ def check_subwords(folder: Path, sheet: Sheet) -> None:
     decoded = tokenizer.decode(tf.ragged.constant(ids, tf.int32, ragged_rank=1))
     ours = [text.decode() for text in decoded.numpy()]
     sheet.compare_equal("cases/decoded", ours)
-
-
-def is_built_vocabulary(values: Any) -> bool:
-    """Returns whether a file holds texts encoded with a newly built vocabulary."""
-    return "target_size" in values
 
 
 def check_built_vocabulary(folder: Path, sheet: Sheet) -> None:

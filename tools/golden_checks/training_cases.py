@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,11 +19,6 @@ WEIGHTS = 1e-5  # tolerance of the weights after all steps
 GRADIENTS = 1e-5
 RATES = 1e-6
 NORMS = 1e-4
-
-
-def is_training_case(arrays: Any) -> bool:
-    """Returns whether a file holds a training case."""
-    return "hparams_json" in arrays and "learning_rates" in arrays
 
 
 def check(sheet: Sheet) -> None:
@@ -93,12 +87,8 @@ class Training:
     def moments(self, kind: str) -> dict[str, Array]:
         """Returns Adam's moments "m" or "v" by our variable names."""
         state = self.step.optimizer.state()
-        prefix = f"{kind}/"
-        return {
-            name.removeprefix(prefix): v.numpy()
-            for name, v in state.items()
-            if name.startswith(prefix)
-        }
+        names = [name for name in state if name.startswith(f"{kind}/")]
+        return {name.removeprefix(f"{kind}/"): state[name].numpy() for name in names}
 
     def gradients(self, number: int) -> dict[str, Array]:
         """Returns the gradients of a batch's mean loss by our variable names."""
