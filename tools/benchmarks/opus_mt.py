@@ -74,4 +74,5 @@ def t2t_repro(fields: Mapping[str, Any]) -> None:
 
     give_each_batch_a_core(settings.xla)
     loaded = load_models(Path(settings.work_dir) / MODEL)
-    decoding.translate_in_turn(settings, loaded.translator(settings.xla))
+    translator = loaded.translator(compile_after=0 if settings.xla else None)
+    decoding.translate_in_turn(settings, translator)
