@@ -14,12 +14,13 @@ import json
 import platform
 from argparse import Namespace
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import say
+from benchmarks.report import markdown, say
 from figures import style
-from flags import several
+from flags import REQUIRED, parser, several
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.atomic_file import write_text_atomically
@@ -31,34 +32,27 @@ PATH_LENGTHS = (4, 8, 16, 32, 64, 128)
 PATH_SIZES = {"d": 8, "radius": 2}
 """Path lengths do not depend on d; a small radius shows their growth at smaller n."""
 
-_CROSSOVER_KEYS = (
-    *("operations, recurrent", "seconds, recurrent"),
-    *("seconds, convolutional", "seconds, restricted"),
-)
-
-
-def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Measures time per layer, sequential operations and path lengths of the four "
-        "kinds of layers of the paper's Table 1."
-    )
-    add, sizes, count = parser.add_argument, several(cli.at_least(2)), cli.at_least(1)
-    add("--output_dir", required=True, help="folder for the table and the figure")
-    lengths = "values of n (positions), separated by commas"
-    add("--lengths", type=sizes, default=LENGTHS, help=lengths)
-    widths = "values of d (channels), multiples of 8 separated by commas"
-    add("--widths", type=sizes, default=WIDTHS, help=widths)
-    radius = "radius of restricted self-attention; r = 2 radius + 1"
-    add("--radius", type=count, default=8, help=radius)
-    kernel = "kernel size k of convolutions"
-    add("--kernel", type=cli.at_least(2), default=3, help=kernel)
-    add("--repeats", type=count, default=7, help="timed runs per layer")
-    return parser
+_CROSSOVERS = {
+    "operations, recurrent": "n where self-attention has as many operations as a "
+    "recurrent layer",
+    "seconds, recurrent": "n where it takes as long as a recurrent layer",
+    "seconds, convolutional": "a convolutional layer",
+    "seconds, restricted": "a restricted layer",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, measures the layers, and writes and prints the table."""
-    args = _parser().parse_args(argv)
+    sizes = several(cli.at_least(2))
+    args = parser(
+        __doc__,
+        ("output_dir", str, REQUIRED, "folder for the table and the figure"),
+        ("lengths", sizes, LENGTHS, "values of n (positions)"),
+        ("widths", sizes, WIDTHS, "values of d (channels), multiples of 8"),
+        ("radius", cli.at_least(1), 8, "radius of restricted self-attention"),
+        ("kernel", cli.at_least(2), 3, "kernel size k of convolutions"),
+        ("repeats", cli.at_least(1), 7, "timed runs per layer"),
+    ).parse_args(argv)
     for flag in ("lengths", "widths"):
         values = getattr(args, flag)
         if not values or values != sorted(set(values)):
@@ -90,26 +84,19 @@ def measure(args: Namespace) -> dict[str, Any]:
         (d -> name -> n), and ``doubled`` (kind -> growth factors of the time when n or
         d doubles, at the largest sizes).
     """
-    from table1.dependency import (
-        contiguous_path,
-        path_length,
-        sequential_operations,
-    )
+    from table1.dependency import contiguous_path, path_length, sequential_operations
     from table1.layers import KINDS, WITH_PROJECTIONS, Sizes, multiply_adds
     from table1.timing import seconds
 
     lengths, widths, kinds = args.lengths, args.widths, [*KINDS, WITH_PROJECTIONS]
     layers: dict[str, Any] = {kind: {} for kind in kinds}
-    for d in widths:
+    for d, kind in product(widths, kinds):
         sizes = Sizes(d, args.kernel, args.radius)
-        for kind in kinds:
-            times = [seconds(kind, n, sizes, args.repeats) for n in lengths]
-            layers[kind][d] = {
-                "operations": [multiply_adds(kind, n, sizes) for n in lengths],
-                "seconds": times,
-            }
-            text = ", ".join(f"{1e3 * value:.2f}" for value in times)
-            say(f"d = {d}, {kind}: {text} ms")
+        operations = [multiply_adds(kind, n, sizes) for n in lengths]
+        times = [seconds(kind, n, sizes, args.repeats) for n in lengths]
+        layers[kind][d] = {"operations": operations, "seconds": times}
+        text = ", ".join(f"{1e3 * value:.2f}" for value in times)
+        say(f"d = {d}, {kind}: {text} ms")
     small = Sizes(**PATH_SIZES, kernel=args.kernel)
     paths = {
         kind: {n: path_length(kind, n, small) for n in PATH_LENGTHS} for kind in KINDS
@@ -173,39 +160,29 @@ def as_markdown(result: dict[str, Any]) -> str:
 
     d, n = result["widths"][-1], max(PATH_LENGTHS)
     longest = result["lengths"][-1]
-    rows = [
-        f"| layer | paper: operations | ms at n = {longest:,}, d = {d} | time when n "
-        "doubles (paper) | time when d doubles (paper) | paper: sequential operations "
-        f"| measured, n = {n} | paper: path length | measured, n = {n} |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows = {}
     for kind, row in KINDS.items():
-        times = [
-            "" if time is None else f"{time:.2f} times ({paper})"
-            for time, paper in zip(
-                result["doubled"][kind].values(), row.doubled, strict=True
-            )
-        ]
         last = 1e3 * result["layers"][kind][d]["seconds"][-1]
-        rows.append(
-            f"| {row.name} | {row.complexity} | {last:.2f} | {times[0]} | {times[1]} | "
-            f"{row.sequential} | {result['sequential'][kind][n]} | {row.path} | "
-            f"{result['paths'][kind][n]} |"
-        )
-    rows += [
-        "",
-        "| d | n where self-attention has as many operations as a recurrent layer | "
-        "n where it takes as long as a recurrent layer | a convolutional layer | "
-        "a restricted layer |",
-        "|---|---|---|---|---|",
-    ]
-    for width, crossed in result["crossovers"].items():
-        cells = [
-            f"none up to {longest:,}" if n is None else f"{n:.0f}"
-            for n in map(crossed.get, _CROSSOVER_KEYS)
-        ]
-        rows.append(f"| {width} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+        cells = rows[row.name] = {"paper: operations": row.complexity}
+        cells[f"ms at n = {longest:,}, d = {d}"] = f"{last:.2f}"
+        for (size, time), paper in zip(
+            result["doubled"][kind].items(), row.doubled, strict=True
+        ):
+            text = "" if time is None else f"{time:.2f} times ({paper})"
+            cells[f"time when {size} doubles (paper)"] = text
+        cells["paper: sequential operations"] = row.sequential
+        cells[f"operations, n = {n}"] = str(result["sequential"][kind][n])
+        cells["paper: path length"] = row.path
+        cells[f"path length, n = {n}"] = str(result["paths"][kind][n])
+    none = f"none up to {longest:,}"
+    crossovers = {
+        f"d = {width}": {
+            title: f"{crossed[key]:.0f}" if crossed[key] else none
+            for key, title in _CROSSOVERS.items()
+        }
+        for width, crossed in result["crossovers"].items()
+    }
+    return "\n".join([*markdown(rows), "", *markdown(crossovers)])
 
 
 def _write(folder: Path, result: dict[str, Any]) -> None:

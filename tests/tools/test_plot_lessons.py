@@ -252,7 +252,7 @@ def test_silences_the_heads_of_a_trained_model(trained, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--only", "head"], "invalid choice: 'head'"),
+        (["--only", "head"], "--only: must be one of positions, order"),
         (["--only", "heads"], "--only heads requires --model_dir"),
         (["--only", "heads", "--model_dir", "m"], "heads requires --source_file"),
         (["--lines", "0"], "--lines: must be a whole number of at least 1"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from figures import style
 if TYPE_CHECKING:
     from t2t_repro.layers.attention import MultiHeadAttention
     from t2t_repro.models.transformer import Transformer
-    from t2t_repro.translation.translator import Translator
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -76,23 +76,34 @@ def bleu_without_each(
     return whole, changes
 
 
-def scorer(
-    translator: Translator, sources: Sequence[str], references: Sequence[str]
-) -> Callable[[], float]:
-    """Returns a function that translates sentences and returns their BLEU."""
+def draw(
+    model_dir: Path,
+    checkpoint: str,
+    pairs: Sequence[tuple[str, str]],
+    log: Callable[[str], object],
+) -> style.Drawn:
+    """Translates with a trained model and draws the figure.
+
+    Args:
+        model_dir: Model directory.
+        checkpoint: Name of the checkpoint, as for `t2t_repro.translate`.
+        pairs: Sentences to translate and their references.
+        log: Function that prints a line of progress.
+    """
     from t2t_repro.evaluation.bleu import sacre_bleu
+    from t2t_repro.translation.loading import load_models
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
+
+    give_each_batch_a_core()
+    loaded = load_models(model_dir, checkpoint)
+    translator = loaded.translator()
+    sources, references = zip(*pairs, strict=True)
 
     def bleu() -> float:
         translations = [each.text for each in translator.translate_lines(sources)]
         return sacre_bleu(translations, references).score
 
-    return bleu
-
-
-def draw(
-    model: Transformer, bleu: Callable[[], float], log: Callable[[str], object]
-) -> style.Drawn:
-    """Draws the figure; the arguments are those of `bleu_without_each`."""
+    (model,) = loaded.models
     whole, changes = bleu_without_each(model, bleu, log)
     limit = max(float(np.abs(values).max()) for values in changes.values()) or 1.0
     figure, all_axes = style.panels(3, width=2.9, height=2.7)
@@ -111,4 +122,5 @@ def draw(
             axes.text(head, layer, text, ha="center", va="center", color=colour)
     figure.colorbar(image, ax=all_axes, label="change of BLEU (points)", shrink=0.8)
     named = {kind: values.round(2).tolist() for kind, values in changes.items()}
-    return figure, {"bleu": whole, "change": named}
+    facts = {"bleu": whole, "change": named, "lines": len(pairs)}
+    return figure, facts | {"beam_size": loaded.search().beam_size}

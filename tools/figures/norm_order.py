@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 
 WARMUP = 200
 SMOOTHED = 10
-SIZES: dict[str, Any] = {
-    "num_layers": 6,
-    "d_model": 64,
-    "d_ff": 256,
-    "num_heads": 4,
-    "tokens_per_batch": 1024,
-    "max_tokens_per_device": 0,
-    "warmup_steps": WARMUP,
-}
+HPARAMS = (
+    "tiny,num_layers=6,d_model=64,d_ff=256,num_heads=4,tokens_per_batch=1024,"
+    f"max_tokens_per_device=0,warmup_steps={WARMUP}"
+)
 
 
 def runs(seed: int) -> dict[str, HParams]:
@@ -36,16 +31,13 @@ def runs(seed: int) -> dict[str, HParams]:
     """
     from t2t_repro import hparams as sets
 
-    base = sets.load("tiny").replace(seed=seed, **SIZES)
-    no_warmup = {
-        "learning_rate_schedule": "rsqrt_decay",
-        "learning_rate_scale": base.d_model**-0.5,
-    }
+    warmup = sets.load(HPARAMS).replace(seed=seed)
+    scale, decay = warmup.d_model**-0.5, "rsqrt_decay"
+    none = warmup.replace(learning_rate_schedule=decay, learning_rate_scale=scale)
     return {
-        "post-norm, warm-up": base.replace(norm="post"),
-        "post-norm, none": base.replace(norm="post", **no_warmup),
-        "pre-norm, warm-up": base.replace(norm="pre"),
-        "pre-norm, none": base.replace(norm="pre", **no_warmup),
+        f"{norm}-norm, {name}": hparams.replace(norm=norm)
+        for norm in ("post", "pre")
+        for name, hparams in (("warm-up", warmup), ("none", none))
     }
 
 
@@ -107,12 +99,9 @@ def draw(
         at = np.arange(len(curve)) + SMOOTHED
         axes.plot(at, curve, label=name, **style.line(number))
     axes.axvline(WARMUP, color=style.INK, linewidth=0.8)
-    axes.set(
-        title=f"{first.num_layers} + {first.num_layers} layers, d_model = "
-        f"{first.d_model}: loss of the training batches",
-        xlabel=f"step (warm-up ends at {WARMUP})",
-        ylabel="loss (nats per token)",
-        ylim=(0, None),
-    )
+    layers = f"{first.num_layers} + {first.num_layers} layers"
+    title = f"{layers}, d_model = {first.d_model}: loss of the training batches"
+    axes.set(title=title, ylabel="loss (nats per token)", ylim=(0, None))
+    axes.set(xlabel=f"step (warm-up ends at {WARMUP})")
     axes.legend()
     return figure, facts

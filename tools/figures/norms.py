@@ -52,10 +52,8 @@ def normalized(kind: str, batch: Any) -> Any:
         layer.build(batch.shape)
         return np.asarray(layer(batch[0]))[:WORDS]
     layer = keras.layers.BatchNormalization(epsilon=1e-6)
-    mask = None
-    if kind == "batch, masked":
-        mask = np.arange(batch.shape[1]) < WORDS
-        mask = np.broadcast_to(mask, batch.shape[:2])
+    last = WORDS if kind == "batch, masked" else batch.shape[1]
+    mask = np.broadcast_to(np.arange(batch.shape[1]) < last, batch.shape[:2])
     return np.asarray(layer(batch, training=True, mask=mask))[0, :WORDS]
 
 
@@ -75,34 +73,22 @@ def draw() -> style.Drawn:
     figure, (padding, companions) = style.panels(2, width=4.2)
     facts: dict[str, Any] = {}
     plain = padded_batch(0)
+    padded = [padded_batch(fraction) for fraction in FRACTIONS]
+    others = [padded_batch(0, others_seed=seed) for seed in (2, 3, 4)]
+    percent = [100 * fraction for fraction in FRACTIONS]
+    bars = {}
     for number, (kind, name) in enumerate(kinds.items()):
-        changes = [
-            change(kind, plain, padded_batch(fraction)) for fraction in FRACTIONS
-        ]
-        percent = [100 * fraction for fraction in FRACTIONS]
+        changes = [change(kind, plain, batch) for batch in padded]
         padding.plot(percent, changes, label=name, **style.marked_line(number))
-        others = [
-            change(kind, plain, padded_batch(0, others_seed=n)) for n in (2, 3, 4)
-        ]
-        facts[kind] = {
-            "moved_by_90_percent_padding": changes[-1],
-            "moved_by_other_neighbours": float(np.mean(others)),
-        }
-    padding.set(
-        title="The same sentence with more padding",
-        xlabel="padding in the batch (%)",
-        ylabel="change of its vectors (RMS)",
-        ylim=(-0.05, None),
-    )
+        moved = float(np.mean([change(kind, plain, batch) for batch in others]))
+        bars[name.replace(", ", ",\n")] = moved
+        facts[kind] = {"moved_by_90_percent_padding": changes[-1]}
+        facts[kind]["moved_by_other_neighbours"] = moved
+    padding.set(title="The same sentence with more padding", ylim=(-0.05, None))
+    padding.set(xlabel="padding in the batch (%)", ylabel="change of its vectors (RMS)")
     padding.legend()
-    values = [facts[kind]["moved_by_other_neighbours"] for kind in kinds]
-    names = [name.replace(", ", ",\n") for name in kinds.values()]
-    bars = companions.bar(names, values, color=style.COLOURS[: len(kinds)], width=0.6)
-    companions.bar_label(bars, [f"{value:.3f}" for value in values], color=style.INK)
-    companions.set(
-        title="The same sentence among other sentences",
-        ylabel="change of its vectors (RMS)",
-    )
+    style.draw_bars(companions, bars, [f"{value:.3f}" for value in bars.values()])
+    companions.set(title="The same sentence among other sentences")
+    companions.set(ylabel="change of its vectors (RMS)")
     companions.margins(y=0.15)
-    companions.grid(visible=False, axis="x")
     return figure, facts

@@ -9,9 +9,7 @@ from figures import style
 VOCAB_SIZE = 1000
 LENGTH = 20
 KINDS: dict[str, dict[str, Any]] = {
-    "none": {"position": "none"},
-    "sinusoid": {"position": "sinusoid"},
-    "learned": {"position": "learned"},
+    **{kind: {"position": kind} for kind in ("none", "sinusoid", "learned")},
     "relative": {"position": "none", "max_relative_position": 8},
 }
 
@@ -41,12 +39,10 @@ def order_effect(settings: dict[str, Any], shuffles: int = 10, seed: int = 1) ->
     generator = np.random.default_rng(seed)
     words = generator.integers(2, VOCAB_SIZE, (1, LENGTH), np.int32)
     original = model.encode(tf.constant(words))[0][0].numpy()
-    squares = []
-    for _ in range(shuffles):
-        order = generator.permutation(LENGTH)
-        shuffled = model.encode(tf.constant(words[:, order]))[0][0].numpy()
-        squares.append(((shuffled - original[order]) ** 2).mean())
-    return float(np.sqrt(np.mean(squares)) / original.std())
+    orders = [generator.permutation(LENGTH) for _ in range(shuffles)]
+    # A batch of shuffled sentences.
+    shuffled = model.encode(tf.constant(words[0, orders]))[0].numpy()
+    return float(np.sqrt(((shuffled - original[orders]) ** 2).mean()) / original.std())
 
 
 def draw() -> style.Drawn:
@@ -54,17 +50,9 @@ def draw() -> style.Drawn:
     effects = {kind: order_effect(settings) for kind, settings in KINDS.items()}
     figure, (axes,) = style.panels(1, width=5)
     floor = 1e-8
-    heights = [max(value, floor) for value in effects.values()]
-    colours = style.COLOURS[: len(effects)]
-    bars = axes.bar(list(effects), heights, color=colours, width=0.6)
-    labels = [f"{value:.1e}" for value in effects.values()]
-    axes.bar_label(bars, labels, color=style.INK)
-    axes.set(
-        title="Change of the encoder's outputs when words are shuffled",
-        xlabel="position signal",
-        ylabel="difference / spread of outputs",
-        yscale="log",
-        ylim=(floor, 30),
-    )
-    axes.grid(visible=False, axis="x")
+    heights = {kind: max(value, floor) for kind, value in effects.items()}
+    style.draw_bars(axes, heights, [f"{value:.1e}" for value in effects.values()])
+    axes.set(title="Change of the encoder's outputs when words are shuffled")
+    axes.set(xlabel="position signal", ylabel="difference / spread of outputs")
+    axes.set(yscale="log", ylim=(floor, 30))
     return figure, effects

@@ -11,7 +11,8 @@ Array = npt.NDArray[np.floating[Any]]
 
 D_MODEL = 128
 POSITIONS = 512
-SHIFTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SHIFTS = (1, 2, 4, 8, 16, 32, 64)
+REACH = 100
 
 
 def encoding(positions: int, d_model: int) -> Array:
@@ -79,51 +80,33 @@ def draw() -> style.Drawn:
     image = waves.imshow(
         table[:100].T, aspect="auto", cmap=style.DIVERGING, interpolation="nearest"
     )
-    waves.set(
-        title=f"PE, d_model = {D_MODEL}: sines above, cosines below",
-        xlabel="position",
-        ylabel="channel",
-    )
+    waves.set(title=f"PE, d_model = {D_MODEL}: sines above, cosines below")
+    waves.set(xlabel="position", ylabel="channel")
     waves.grid(visible=False)
     figure.colorbar(image, ax=waves, label="value")
-    reach = 100
+    distances = np.arange(-REACH, REACH + 1)
     for number, position in enumerate((120, 250, 400)):
-        dots.plot(
-            np.arange(-reach, reach + 1),
-            dot_products(table, position, reach),
-            label=f"pos = {position}",
-            **style.line(number),
-        )
-    dots.set(
-        title="PE(pos) · PE(pos + k) depends only on |k|",
-        xlabel="distance k (positions)",
-        ylabel="dot product / (d_model / 2)",
-    )
+        products, label = dot_products(table, position, REACH), f"pos = {position}"
+        dots.plot(distances, products, label=label, **style.line(number))
+    dots.set(title="PE(pos) · PE(pos + k) depends only on |k|")
+    dots.set(xlabel="distance k (positions)", ylabel="dot product / (d_model / 2)")
     dots.legend()
-    shifts = [shift for shift in SHIFTS if shift < POSITIONS // 4]
-    exact = [map_error(table, shift) for shift in shifts]
-    fitted = [fitted_error(table, shift) for shift in shifts]
-    random = [fitted_error(learned, shift) for shift in shifts]
-    maps.plot(shifts, random, "^-", label="fitted, random vectors", **_look(1))
-    maps.plot(shifts, fitted, "s-", label="fitted, sinusoid", **_look(2))
-    maps.plot(
-        shifts, exact, "o-", label="rotation by w k, sinusoid (maximum)", **_look(0)
-    )
-    maps.set(
-        title="PE(pos + k) as a fixed linear map of PE(pos)",
-        xlabel="k (positions)",
-        ylabel="error (1 = size of PE)",
-        xscale="log",
-        yscale="log",
-        ylim=(1e-8, 100),
-    )
+    exact = [map_error(table, shift) for shift in SHIFTS]
+    fitted = [fitted_error(table, shift) for shift in SHIFTS]
+    random = [fitted_error(learned, shift) for shift in SHIFTS]
+    for number, marker, errors, label in (
+        (1, "^-", random, "fitted, random vectors"),
+        (2, "s-", fitted, "fitted, sinusoid"),
+        (0, "o-", exact, "rotation by w k, sinusoid (maximum)"),
+    ):
+        colour = style.COLOURS[number]
+        maps.plot(SHIFTS, errors, marker, label=label, color=colour, markersize=4)
+    maps.set(title="PE(pos + k) as a fixed linear map of PE(pos)")
+    maps.set(xlabel="k (positions)", ylabel="error (1 = size of PE)")
+    maps.set(xscale="log", yscale="log", ylim=(1e-8, 100))
     maps.legend()
     return figure, {
         "largest_map_error": max(exact),
         "fitted_error_sinusoid": max(fitted),
         "fitted_error_random_table": min(random),
     }
-
-
-def _look(number: int) -> dict[str, Any]:
-    return {"color": style.COLOURS[number], "markersize": 4}

@@ -68,35 +68,24 @@ def draw() -> style.Drawn:
     facts: dict[str, Any] = {}
     for number, (kind, name) in enumerate(NAMES.items()):
         logits = [scores(kind, size) for size in SIZES]
-        std = [float(each.std(axis=-1).mean()) for each in logits]
-        peak = [float(weights(each).max(axis=-1).mean()) for each in logits]
-        jacobian = [gradient_size(each) for each in logits]
-        look = style.marked_line(number)
-        for axes, values in ((spread, std), (largest, peak), (gradient, jacobian)):
-            axes.plot(SIZES, values, label=name, **look)
-        facts[kind] = {
-            "spread_at_512": std[SIZES.index(512)],
-            "largest_weight_at_512": peak[SIZES.index(512)],
-            "gradient_at_512": jacobian[SIZES.index(512)],
-        }
+        facts[kind] = {}
+        for axes, fact, measure in (
+            (spread, "spread", lambda x: x.std(axis=-1).mean()),
+            (largest, "largest_weight", lambda x: weights(x).max(axis=-1).mean()),
+            (gradient, "gradient", gradient_size),
+        ):
+            values = [float(measure(each)) for each in logits]
+            axes.plot(SIZES, values, label=name, **style.marked_line(number))
+            facts[kind][f"{fact}_at_512"] = values[SIZES.index(512)]
     for axes in (spread, largest, gradient):
         axes.set(xlabel="d_k (channels)", xscale="log")
         axes.set_xticks([4, 16, 64, 256], ["4", "16", "64", "256"])
         axes.minorticks_off()
-    spread.set(
-        title="Spread of the scores over the keys",
-        ylabel="standard deviation",
-        yscale="log",
-    )
+    spread.set(title="Spread of the scores over the keys", yscale="log")
+    spread.set(ylabel="standard deviation")
     spread.legend()
-    largest.set(
-        title=f"Largest of {KEYS} weights after softmax",
-        ylabel="mean largest weight",
-        ylim=(0, 1),
-    )
-    gradient.set(
-        title="Gradient through softmax",
-        ylabel="mean norm of the Jacobian",
-        ylim=(0, None),
-    )
+    largest.set(title=f"Largest of {KEYS} weights after softmax", ylim=(0, 1))
+    largest.set(ylabel="mean largest weight")
+    gradient.set(title="Gradient through softmax", ylim=(0, None))
+    gradient.set(ylabel="mean norm of the Jacobian")
     return figure, facts

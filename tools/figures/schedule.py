@@ -16,17 +16,14 @@ def draw() -> style.Drawn:
     steps = np.arange(0, STEPS, 50)
     figure, (warmups, widths) = style.panels(2, width=4.2)
     peaks = {}
-    for number, warmup in enumerate(WARMUPS):
-        rates = 1e3 * np.asarray(paper_rate(steps, 512, warmup))
-        peaks[f"d_model 512, warm-up {warmup}"] = float(rates.max()) / 1e3
-        label = f"{warmup:,} warm-up steps"
-        warmups.plot(steps, rates, label=label, **style.line(number))
+    for axes, number, width, warmup, label in (
+        *((warmups, n, 512, x, f"{x:,} warm-up steps") for n, x in enumerate(WARMUPS)),
+        *((widths, n, x, 4000, f"d_model = {x}") for n, x in enumerate(WIDTHS)),
+    ):
+        rates = 1e3 * np.asarray(paper_rate(steps, width, warmup))
+        peaks[f"d_model {width}, warm-up {warmup}"] = float(rates.max()) / 1e3
+        axes.plot(steps, rates, label=label, **style.line(number))
     warmups.set(title="Paper equation (3), d_model = 512")
-    for number, width in enumerate(WIDTHS):
-        rates = 1e3 * np.asarray(paper_rate(steps, width, 4000))
-        peaks[f"d_model {width}, warm-up 4000"] = float(rates.max()) / 1e3
-        label = f"d_model = {width}"
-        widths.plot(steps, rates, label=label, **style.line(number))
     later = 2e3 * np.asarray(t2t_rate(steps, 512, 8000))
     widths.plot(
         steps, later, label="t2t_base (512; 8,000; twice)", **style.line(len(WIDTHS))

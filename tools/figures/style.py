@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,22 +29,11 @@ Drawn = tuple["Figure", dict[str, Any]]
 """A figure and the numbers in it."""
 
 _SETTINGS: Any = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "axes.titlecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "grid.color": INK,
-    "grid.alpha": 0.25,
-    "axes.grid": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "savefig.facecolor": "none",
+    **dict.fromkeys(("text.color", "grid.color", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.labelcolor", "axes.edgecolor", "axes.titlecolor"), INK),
+    **{f"{part}.facecolor": "none" for part in ("axes", "figure", "savefig")},
+    **{"axes.spines.top": False, "axes.spines.right": False},
+    **{"font.size": 9, "axes.titlesize": 9, "axes.grid": True, "grid.alpha": 0.25},
     "legend.frameon": False,
     "legend.fontsize": 8,
     "lines.linewidth": 1.8,
@@ -57,12 +47,10 @@ _SETTINGS: Any = {
 
 def require_matplotlib() -> None:
     """Raises UserError if Matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if not find_spec("matplotlib"):
         raise UserError(
             "Matplotlib is not installed; run pip install 't2t_repro[figures]'"
-        ) from None
+        )
 
 
 def checked_folder(output_dir: str) -> Path:
@@ -100,15 +88,21 @@ def panels(
 
 def line(number: int) -> dict[str, Any]:
     """Returns color and dashes of the n-th line of a figure."""
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "linestyle": DASHES[number % len(DASHES)],
-    }
+    number %= len(COLOURS)
+    return {"color": COLOURS[number], "linestyle": DASHES[number]}
 
 
 def marked_line(number: int) -> dict[str, Any]:
     """Returns color, dashes and marker of the n-th line of a figure."""
     return line(number) | {"marker": "os^Dv"[number], "markersize": 4}
+
+
+def draw_bars(axes: Axes, heights: dict[str, float], labels: list[str]) -> None:
+    """Draws labelled bars, one per name."""
+    colours = COLOURS[: len(heights)]
+    bars = axes.bar(list(heights), list(heights.values()), color=colours, width=0.6)
+    axes.bar_label(bars, labels, color=INK)
+    axes.grid(visible=False, axis="x")
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -88,14 +88,10 @@ def dilated_convolution(kernel: Kernel, dilation: int) -> Layer:
     wide = (len(kernel) - 1) * dilation
 
     def convolve(x: tf.Tensor) -> tf.Tensor:
-        padded = tf.pad(x, [[0, 0], [wide, 0], [0, 0]])
-        length = x.shape[1]
-        return tf.add_n(
-            [
-                padded[:, at * dilation : at * dilation + length] @ tap
-                for at, tap in enumerate(kernel)
-            ]
-        )
+        padded, length = tf.pad(x, [[0, 0], [wide, 0], [0, 0]]), x.shape[1]
+        begins = range(0, wide + 1, dilation)
+        taps = zip(begins, kernel, strict=True)
+        return tf.add_n([padded[:, at : at + length] @ tap for at, tap in taps])
 
     return convolve
 
@@ -115,13 +111,17 @@ def path_length(kind: str, n: int, sizes: Sizes) -> int:
         return _layers_needed(repeat(step), np.tril(everything))
     if kind == CONVOLUTIONAL:
         return _layers_needed(_dilated(n, sizes), np.tril(everything))
-    return _layers_needed(repeat(reach(layer_of(kind, sizes), n, sizes.d)), everything)
+    return _stacked(kind, n, sizes)
 
 
 def contiguous_path(n: int, sizes: Sizes) -> int:
     """Returns the path length of convolutions without dilation (paper: n/k)."""
-    layer = layer_of(CONVOLUTIONAL, sizes)
-    one_layer = reach(layer, n, sizes.d)
+    return _stacked(CONVOLUTIONAL, n, sizes)
+
+
+def _stacked(kind: str, n: int, sizes: Sizes) -> int:
+    """Returns the path length of a stack of equal layers."""
+    one_layer = reach(layer_of(kind, sizes), n, sizes.d)
     return _layers_needed(repeat(one_layer), np.ones((n, n), bool))
 
 
@@ -136,11 +136,9 @@ def _dilated(n: int, sizes: Sizes) -> Iterator[Reach]:
 def _layers_needed(layers: Iterator[Reach], required: Reach) -> int:
     """Returns the number of layers until the `required` dependencies exist."""
     reached = np.eye(len(required), dtype=bool)
-    number = 0
-    while not reached[required].all():
+    for number in range(len(required) + 1):
+        if reached[required].all():
+            return number
         # Composes the dependencies of the next layer with those of the stack below.
         reached = next(layers).astype(np.int64) @ reached.astype(np.int64) > 0
-        number += 1
-        if number > len(required):
-            raise AssertionError("some outputs never depend on some inputs")
-    return number
+    raise AssertionError("some outputs never depend on some inputs")

@@ -33,13 +33,12 @@ def draw(
         if kind in paths:
             path.plot(list(paths[kind]), list(paths[kind].values()), **look)
     for axes in (count, clock, path):
-        axes.set(xscale="log", yscale="log", xlabel="n (positions)")
+        axes.set(yscale="log", xlabel="n (positions)")
         axes.set_xscale("log", base=2)
     for axes in (count, clock):
         axes.axvline(d, color=style.INK, linewidth=0.8)
-        axes.annotate(
-            "n = d", (d, 0.02), xycoords=("data", "axes fraction"), rotation=90
-        )
+        place = ("data", "axes fraction")
+        axes.annotate("n = d", (d, 0.02), xycoords=place, rotation=90)
     count.set(title=f"Operations, d = {d}", ylabel="multiplications")
     clock.set(title=f"Time of a layer, d = {d}, one core", ylabel="CPU time (ms)")
     path.set(title="Longest path between two positions", ylabel="layers or steps")

@@ -86,19 +86,14 @@ def layer_of(kind: str, sizes: Sizes, unroll: bool = False) -> Layer:
         return _plain_attention
     if kind == "restricted":
         return lambda x: _restricted_attention(x, sizes.radius)
-    layer: Any
+    if kind == WITH_PROJECTIONS:
+        attention = MultiHeadAttention(8, d // 8, d // 8)
+        attention.build((None, None, d), (None, None, d))
+        return lambda x: attention(x, x)
+    layer: Any = keras.layers.Conv1D(d, sizes.kernel, padding="same")
     if kind == RECURRENT:
         layer = keras.layers.SimpleRNN(d, return_sequences=True, unroll=unroll)
-        layer.build((None, None, d))
-    elif kind == CONVOLUTIONAL:
-        layer = keras.layers.Conv1D(d, sizes.kernel, padding="same")
-        layer.build((None, None, d))
-    elif kind == WITH_PROJECTIONS:
-        layer = MultiHeadAttention(8, d // 8, d // 8)
-        layer.build((None, None, d), (None, None, d))
-        return lambda x: layer(x, x)
-    else:
-        raise ValueError(f"unknown kind of layer: {kind!r}")
+    layer.build((None, None, d))
     return lambda x: layer(x)
 
 
@@ -120,17 +115,14 @@ def _restricted_attention(x: tf.Tensor, radius: int) -> tf.Tensor:
 
 def multiply_adds(kind: str, n: int, sizes: Sizes) -> int:
     """Returns the number of multiplications in a layer's matmuls over n positions."""
-    d = sizes.d
-    if kind == "self-attention":
-        return 2 * n * n * d
-    if kind == RECURRENT:
-        return 2 * n * d * d
-    if kind == CONVOLUTIONAL:
-        return sizes.kernel * n * d * d
-    if kind == "restricted":
-        windows = windows_of(n, sizes.radius)
-        return 2 * int(windows.blocks) * windows.size * windows.width * d
-    return 4 * n * d * d + 2 * n * n * d
+    d, windows = sizes.d, windows_of(n, sizes.radius)
+    return {
+        "self-attention": 2 * n * n * d,
+        RECURRENT: 2 * n * d * d,
+        CONVOLUTIONAL: sizes.kernel * n * d * d,
+        "restricted": 2 * int(windows.blocks) * windows.size * windows.width * d,
+        WITH_PROJECTIONS: 4 * n * d * d + 2 * n * n * d,
+    }[kind]
 
 
 def example(n: int, d: int, batch: int = 1) -> tf.Tensor:

@@ -42,10 +42,10 @@ def crossover(
     """
     gap = np.log(one) - np.log(other)
     for at in range(len(gap) - 1, 0, -1):
-        if gap[at - 1] <= 0 < gap[at] or (gap[at - 1] < 0 <= gap[at]):
-            fraction = gap[at - 1] / (gap[at - 1] - gap[at])
-            ends = np.log([lengths[at - 1], lengths[at]])
-            return float(np.exp(ends[0] + fraction * (ends[1] - ends[0])))
+        before, after = gap[at - 1], gap[at]
+        if before <= 0 <= after and before < after:
+            ends = np.log(lengths[at - 1 : at + 1])
+            return float(np.exp(np.interp(0, [before, after], ends)))
     return None
 
 
