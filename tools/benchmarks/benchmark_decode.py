@@ -68,7 +68,7 @@ PAIRS = (
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints the figures."""
-    args = _parse(argv)
+    args = parse(argv)
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     with tempfile.TemporaryDirectory() as folder, report.reported(args) as result:
         args.work_dir = folder
@@ -86,13 +86,12 @@ def measure(args: Namespace, tables: Result) -> None:
     reduced = {f"{FLOAT32} without {each}": each for each in args.without}
     for title, each in reduced.items():
         contenders[title] = (OURS, CONTENDERS[FLOAT32][1] | {"without": [each]})
-    reasons = dict.fromkeys((INT8, XLA_INT8), int8_matmul.unsupported_reason())
-    reasons |= dict.fromkeys(
-        (BFLOAT16, BFLOAT16_LIMIT), precision.unsupported_reason("bfloat16")
-    )
-    for name, reason in reasons.items():
-        if reason and contenders.pop(name, None):
+    reasons = {"int8": int8_matmul.unsupported_reason()}
+    reasons["bfloat16"] = precision.unsupported_reason("bfloat16")
+    for name, (task, fields) in list(contenders.items()):
+        if task != PEER and (reason := reasons.get(fields["precision"])):
             say(f"skipping {name}: {reason}")
+            del contenders[name]
     processes = [
         own(name, TASKS[task], vars(args) | fields)
         for name, (task, fields) in contenders.items()
@@ -103,32 +102,18 @@ def measure(args: Namespace, tables: Result) -> None:
         pass
 
 
-def _parse(argv: Sequence[str] | None) -> Namespace:
+def parse(argv: Sequence[str] | None) -> Namespace:
+    """Parses the flags."""
+    alpha, programs = cli.between(0, MOST_ALPHA), several(one_of(TASKS))
+    without = "optimized implementations to disable one at a time in float32"
     parser = report.parser(
-        "Times beam search of t2t_repro and CTranslate2 with the same weights."
+        __doc__,
+        ("batches", cli.at_least(1), 4, "number of batches in parallel"),
+        ("alpha", alpha, 0.6, "exponent of the length penalty"),
+        ("only", programs, ",".join(TASKS), "programs, separated by commas"),
+        ("without", several(one_of(fast.NAMES)), "", without),
     )
-    decoding.add_flags(parser, vocab_size=8000)
-    add = parser.add_argument
-    add(
-        "--batches",
-        type=cli.at_least(1),
-        default=4,
-        help="number of batches in parallel",
-    )
-    alpha = "exponent of the length penalty"
-    add("--alpha", type=cli.between(0, MOST_ALPHA), default=0.6, help=alpha)
-    add(
-        "--only",
-        type=several(one_of((OURS, PEER, LIMIT))),
-        default=f"{OURS},{PEER},{LIMIT}",
-        help="programs, separated by commas",
-    )
-    without = (
-        "optimized implementations to disable one at a time in float32, separated "
-        "by commas"
-    )
-    add("--without", type=several(one_of(fast.NAMES)), default="", help=without)
-    args = decoding.checked_flags(parser, argv)
+    args = decoding.checked_flags(parser, argv, vocab_size=8000)
     args.small_batches = (16, 8, 4, 2)
     return args
 

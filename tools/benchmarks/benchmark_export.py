@@ -22,6 +22,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from flags import REQUIRED
+
 from benchmarks import report
 from benchmarks.in_turn import PEERS, Contender, in_turn, own
 from benchmarks.report import Result
@@ -35,7 +37,21 @@ MEBIBYTE = 2**20
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints the figures."""
-    args = _parse(argv)
+    count = cli.at_least(1)
+    args = report.parser(
+        __doc__,
+        ("model_dir", str, None, "model directory of a trained model"),
+        ("hparams", str, None, "hyper-parameter set of random weights"),
+        ("vocab_file", str, None, "vocabulary file of random weights"),
+        ("source_file", str, REQUIRED, "file with one sentence per line"),
+        ("lines", count, 128, "number of sentences to translate"),
+        ("batch_size", count, 32, "sentences per batch"),
+        ("rounds", count, 3, "turns per program"),
+    ).parse_args(argv)
+    if (args.model_dir is None) == (args.hparams is None):
+        raise UserError("give either --model_dir or --hparams with --vocab_file")
+    if args.hparams is not None and args.vocab_file is None:
+        raise UserError("--hparams requires --vocab_file")
     lines, size = read_lines(args.source_file)[: args.lines], args.batch_size
     batches = [lines[n : n + size] for n in range(0, len(lines), size)]
     with tempfile.TemporaryDirectory() as folder, report.reported(args) as result:
@@ -113,26 +129,6 @@ def speed_figures(answers: dict[str, list[Result]], batches: int) -> Result:
     equal = sum(sum(map(str.__eq__, *pair)) for pair in texts[:batches])
     there["equal lines"] = f"{equal} of {sum(len(one) for one, _ in texts[:batches])}"
     return table
-
-
-def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = report.parser(
-        "Exports a model or random weights and measures the SavedModel."
-    )
-    add, count = parser.add_argument, cli.at_least(1)
-    add("--model_dir", help="model directory of a trained model")
-    add("--hparams", help="hyper-parameter set with overrides, for random weights")
-    add("--vocab_file", help="vocabulary file, for random weights")
-    add("--source_file", required=True, help="file with one sentence per line")
-    add("--lines", type=count, default=128, help="number of sentences to translate")
-    add("--batch_size", type=count, default=32, help="sentences per batch")
-    add("--rounds", type=count, default=3, help="turns per program")
-    args: Namespace = parser.parse_args(argv)
-    if (args.model_dir is None) == (args.hparams is None):
-        raise UserError("give either --model_dir or --hparams with --vocab_file")
-    if args.hparams is not None and args.vocab_file is None:
-        raise UserError("--hparams requires --vocab_file")
-    return args
 
 
 if __name__ == "__main__":

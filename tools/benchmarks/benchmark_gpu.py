@@ -107,10 +107,9 @@ class _TimeIsUpError(Exception):
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints the figures."""
-    parser = report.parser("Measures training and beam search on a GPU.")
     minutes = "time limit in minutes, after which the result so far is printed"
-    parser.add_argument("--minutes", type=cli.at_least(1), default=8, help=minutes)
-    args = parser.parse_args(argv)
+    flag = ("minutes", cli.at_least(1), 8, minutes)
+    args = report.parser(__doc__, flag).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     gpu = _gpu()
     sizes = Sizes() if gpu else DRY
@@ -257,7 +256,7 @@ def _measure(
         "CUDA_VISIBLE_DEVICES": visible if gpu else "-1",
         "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {each.flags}".strip(),
     }
-    contender = own(each.name, each.task, each.fields, variables)
+    contender = own(each.name, each.task, each.fields, **variables)
     rounds = [[each.request]] * sizes.rounds
     steps = each.request if isinstance(each.request, int) else 1
     peak = next((peak for name, peak in PEAKS.items() if gpu and name in gpu), None)

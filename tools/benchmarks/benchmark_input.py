@@ -17,6 +17,7 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,13 @@ _SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u",
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, times all stages and prints the figures."""
-    args = _parse(argv)
+    args = report.parser(
+        __doc__,
+        ("pairs", cli.at_least(1000), WMT_PAIRS, "number of sentence pairs"),
+        ("batches", cli.at_least(1), 2000, "number of batches to read"),
+        ("hparams", str, HPARAMS, "hyper-parameter set with overrides"),
+        ("work_dir", str, None, "directory for temporary files"),
+    ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     with (
         tempfile.TemporaryDirectory(dir=args.work_dir) as name,
@@ -99,17 +106,15 @@ def read(args: Namespace, folder: Path) -> Result:
     batches = iter(pipeline.batches(pairs, batching_of(values), values.seed))
     next(batches)
     first = time.perf_counter() - began
-    tokens = both = positions = 0
+    counts = np.zeros(3, int)
     began = time.perf_counter()
-    for _ in range(args.batches):
-        batch = next(batches)
+    for batch in islice(batches, args.batches):
         for number in range(len(batch["inputs"])):
-            inputs, targets = rectangle(batch, number)
-            target = int(np.count_nonzero(targets))
-            tokens += target
-            both += target + int(np.count_nonzero(inputs))
-            positions += int(np.size(inputs) + np.size(targets))
+            sides = rectangle(batch, number)
+            source, target = map(np.count_nonzero, sides)
+            counts += target, source + target, sum(map(np.size, sides))
     seconds = time.perf_counter() - began
+    tokens, both, positions = counts.tolist()
     return {
         "first batch (s)": first,
         "s": seconds,
@@ -171,21 +176,6 @@ def lines_of(
     begins = [0, *ends[:-1]]
     rows = (" ".join(text[a:b]) for a, b in zip(begins, ends, strict=True))
     return "".join(f"{row}\n" for row in rows)
-
-
-def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = report.parser(
-        "Times the input pipeline, from text to batches, with a corpus of WMT's size."
-    )
-    add = parser.add_argument
-    pairs = "number of sentence pairs"
-    add("--pairs", type=cli.at_least(1000), default=WMT_PAIRS, help=pairs)
-    batches = "number of batches to read"
-    add("--batches", type=cli.at_least(1), default=2000, help=batches)
-    sets = "hyper-parameter set with overrides, for vocabulary and batches"
-    add("--hparams", default=HPARAMS, help=sets)
-    add("--work_dir", help="directory for temporary files")
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

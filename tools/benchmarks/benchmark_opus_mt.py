@@ -22,6 +22,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from flags import REQUIRED
+
 from benchmarks import decoding, opus_mt, report
 from benchmarks.in_turn import Process, own, peer, peer_versions
 from benchmarks.report import Result, say
@@ -76,16 +78,9 @@ def measure(args: Namespace, work: Result, tables: Result) -> None:
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = report.parser(
-        "Times a random OPUS-MT model in t2t_repro, Transformers and CTranslate2."
-    )
-    parser.add_argument(
-        "--peers_python",
-        required=True,
-        help="Python interpreter with Transformers and CTranslate2",
-    )
-    decoding.add_flags(parser, vocab_size=58101)
-    args = decoding.checked_flags(parser, argv)
+    python = ("peers_python", str, REQUIRED, "Python interpreter with the peers")
+    parser = report.parser(__doc__, python)
+    args = decoding.checked_flags(parser, argv, vocab_size=58101)
     if args.vocab_size < 1001:
         parser.error("--vocab_size must be at least 1001")
     args.batches = 1

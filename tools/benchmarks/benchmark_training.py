@@ -18,6 +18,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -64,14 +65,14 @@ PROGRAMS = {
     "products": Program("matmuls only", "training.products"),
     "square": Program(SQUARE_TITLE, "training.square"),
     "tensor2tensor": Program(
-        "tensor2tensor",
-        *("tensor2tensor_speed.py", FLOAT32, "tensor2tensor", "t2t_python"),
+        *("tensor2tensor", "tensor2tensor_speed.py", FLOAT32, "tensor2tensor"),
+        flag="t2t_python",
     ),
     "opennmt": Program(
         "OpenNMT-tf", "opennmt_training.py", FLOAT32, "OpenNMT-tf", "opennmt_python"
     ),
     "torch": Program(
-        "PyTorch", "torch_training.py", PRECISIONS, "torch", "torch_python"
+        "PyTorch", "torch_training.py", package="torch", flag="torch_python"
     ),
 }
 
@@ -90,14 +91,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         tempfile.TemporaryDirectory() as name,
         report.reported(args, versions) as result,
     ):
-        for size in args.sizes:
-            for length in args.lengths or [args.length]:
-                rows = max(args.curve_tokens // length, 1)
-                batch_size = rows if args.lengths else args.batch_size
-                work = work_of(size, batch_size, length, args.vocab_size)
-                for program, row in _time(work, args, Path(name), result).items():
-                    points = curves.setdefault(size, {}).setdefault(program, [])
-                    points.append((length, median(row[report.SPEED])))
+        for size, length in product(args.sizes, args.lengths or [args.length]):
+            rows = max(args.curve_tokens // length, 1)
+            batch_size = rows if args.lengths else args.batch_size
+            work = work_of(size, batch_size, length, args.vocab_size)
+            for program, row in _time(work, args, Path(name), result).items():
+                points = curves.setdefault(size, {}).setdefault(program, [])
+                points.append((length, median(row[report.SPEED])))
         _time_start_up(args, Path(name), result["tables"])
         if args.plot:
             draw(curves, Path(args.plot))
@@ -148,23 +148,23 @@ def contenders(work: Work, args: Namespace) -> list[Contender]:
     PyTorch runs twice: with its own dropout and with the paper's.
     """
     programs = []
-    for key in args.only:
+    for key, precision in product(args.only, args.precision):
         program = PROGRAMS[key]
         python = getattr(args, program.flag, None)
-        for precision in filter(program.precisions.__contains__, args.precision):
-            for paper in (False, True) if key == "torch" and python else (False,):
-                name = f"{program.title} {precision}{PAPER * paper}"
-                fields = asdict(replace(work, precision=precision, paper_dropout=paper))
-                if not program.package:
-                    programs.append(own(name, program.task, fields))
-                    for each in args.without if key == "t2t_repro" else ():
-                        title = f"{name} without {each}"
-                        reduced = fields | {"without": [each]}
-                        programs.append(own(title, program.task, reduced))
-                elif python:
-                    programs.append(
-                        peer(name, python, program.task, json.dumps(fields))
-                    )
+        if precision not in program.precisions or (program.flag and not python):
+            continue
+        title = f"{program.title} {precision}"
+        fields = asdict(replace(work, precision=precision))
+        if python:
+            for paper in (False, True) if key == "torch" else (False,):
+                work_of_peer = json.dumps(fields | {"paper_dropout": paper})
+                name = f"{title}{PAPER * paper}"
+                programs.append(peer(name, python, program.task, work_of_peer))
+        else:
+            programs.append(own(title, program.task, fields))
+            for each in args.without if key == "t2t_repro" else ():
+                name, reduced = f"{title} without {each}", fields | {"without": [each]}
+                programs.append(own(name, program.task, reduced))
     return programs
 
 
@@ -185,11 +185,10 @@ def _time_start_up(args: Namespace, folder: Path, tables: Result) -> None:
     tokens = args.batch_size * args.length
     start_up = StartUp(folder, tokens, min(2 * args.length, tokens))
     table = tables["python -m t2t_repro.train, start to first step"] = {}
-    for _ in range(args.rounds):
-        for size in args.start_up:
-            seconds = table.setdefault(size, {}).setdefault("s", [])
-            seconds.append(start_up.first_step(size))
-            say(f"  round {len(seconds)}: {size} {seconds[-1]:.1f} s to its first step")
+    for _, size in product(range(args.rounds), args.start_up):
+        seconds = table.setdefault(size, {}).setdefault("s", [])
+        seconds.append(start_up.first_step(size))
+        say(f"  round {len(seconds)}: {size} {seconds[-1]:.1f} s to its first step")
 
 
 def draw(curves: Curves, path: Path) -> None:
@@ -205,53 +204,38 @@ def draw(curves: Curves, path: Path) -> None:
             axes.set_xticks(lengths, [str(length) for length in lengths])
             axes.minorticks_off()
         panels[0].set_ylabel(report.SPEED)
-        handles, names = panels[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=2)
+        legend = panels[0].get_legend_handles_labels()
+        figure.legend(*legend, loc="outside lower center", ncols=2)
         figure.savefig(path, metadata={"Date": None})
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
+    count, length, listed = cli.at_least(1), cli.at_least(2), "separated by commas"
+    sets, lengths = several(one_of(hparams.names())), several(length)
+    precisions, programs = several(one_of(PRECISIONS)), several(one_of(PROGRAMS))
+    without = "optimized implementations to disable one at a time"
     parser = report.parser(
-        "Times a training step of t2t_repro, its matmuls, and other toolkits."
-    )
-    add, count = parser.add_argument, cli.at_least(1)
-    sets, listed = one_of(hparams.names()), "separated by commas"
-    for name, kind, default, text in (
-        ("sizes", several(sets), "base", f"hyper-parameter sets, {listed}"),
+        __doc__,
+        ("sizes", sets, "base", f"hyper-parameter sets, {listed}"),
         ("batch_size", count, 32, "sentence pairs per step"),
-        ("length", cli.at_least(2), 32, "tokens per sentence"),
+        ("length", length, 32, "tokens per sentence"),
         ("vocab_size", cli.at_least(8), 8000, "number of subwords"),
-        (
-            "precision",
-            several(one_of(PRECISIONS)),
-            ",".join(PRECISIONS),
-            f"precisions, {listed}",
-        ),
-        ("only", several(one_of(PROGRAMS)), ",".join(PROGRAMS), f"programs, {listed}"),
-        (
-            "without",
-            several(one_of(fast.NAMES)),
-            "",
-            f"optimized implementations to disable one at a time, {listed}",
-        ),
+        ("precision", precisions, ",".join(PRECISIONS), f"precisions, {listed}"),
+        ("only", programs, ",".join(PROGRAMS), f"programs, {listed}"),
+        ("without", several(one_of(fast.NAMES)), "", f"{without}, {listed}"),
         ("rounds", count, 5, "turns per program"),
         ("steps", count, 4, "steps per turn"),
-        ("start_up", several(sets), "", f"sets whose startup is timed, {listed}"),
-        (
-            "lengths",
-            several(cli.at_least(2)),
-            "",
-            f"sentence lengths, {listed} (replaces --length)",
-        ),
+        ("start_up", sets, "", f"sets whose startup is timed, {listed}"),
+        ("lengths", lengths, "", f"sentence lengths, {listed} (replaces --length)"),
         ("curve_tokens", count, 2048, "tokens per step with --lengths"),
-    ):
-        add(f"--{name}", type=kind, default=default, help=text)
-    restart = "start a new process for every turn, which needs less memory"
-    add("--one_by_one", action="store_true", help=restart)
-    for program in PROGRAMS.values():
-        if program.flag:
-            add(f"--{program.flag}", help=f"Python interpreter with {program.package}")
-    add("--plot", help="output file for the plot of --lengths, e.g. curve.svg")
+        ("one_by_one", bool, False, "start a process for every turn, to save memory"),
+        ("plot", str, None, "output file for the plot of --lengths, e.g. curve.svg"),
+        *(
+            (each.flag, str, None, f"Python interpreter with {each.package}")
+            for each in PROGRAMS.values()
+            if each.flag
+        ),
+    )
     args: Namespace = parser.parse_args(argv)
     if args.plot and not args.lengths:
         parser.error("--plot requires --lengths: it draws speed against length")

@@ -86,18 +86,13 @@ def _memory(args: Namespace) -> dict[str, float]:
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
+    sets = "hyper-parameter sets that translate one line, separated by commas"
     parser = report.parser(
-        "Measures the start-up time and the memory of python -m t2t_repro.translate."
+        __doc__,
+        ("sizes", several(one_of(hparams.names())), "tiny,base", sets),
+        ("peers_python", str, None, "Python interpreter with the peers"),
     )
-    parser.add_argument(
-        "--sizes",
-        type=several(one_of(hparams.names())),
-        default="tiny,base",
-        help="hyper-parameter sets that translate one line, separated by commas",
-    )
-    parser.add_argument("--peers_python", help="Python interpreter with the peers")
-    decoding.add_flags(parser, vocab_size=8000)
-    args = decoding.checked_flags(parser, argv)
+    args = decoding.checked_flags(parser, argv, vocab_size=8000)
     args.batches = 1
     return args
 

@@ -106,20 +106,14 @@ def case(text: str) -> Case:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, compiles the cases one after the other and prints figures."""
-    parser = report.parser(
-        "Compiles training steps for absent GPUs, and estimates their time."
-    )
-    parser.add_argument(
-        "--cases",
-        type=several(case),
-        default=CASES,
-        help="steps as SIZE/BATCHING/ROWSxLENGTH/LOSS/GPU, separated by commas "
-        "(default: big with buckets and packed)",
-    )
-    kept = "folder of an environment with JAX, which is created if it is missing"
-    parser.add_argument("--environment", help=f"{kept} (default: a temporary one)")
-    parser.add_argument("--keep", help="existing folder in which programs are kept")
-    args = parser.parse_args(argv)
+    steps = "steps as SIZE/BATCHING/ROWSxLENGTH/LOSS/GPU, separated by commas"
+    kept = "folder to keep the environment with JAX in, or to reuse"
+    args = report.parser(
+        __doc__,
+        ("cases", several(case), CASES, steps),
+        ("environment", str, None, kept),
+        ("keep", str, None, "existing folder in which programs are kept"),
+    ).parse_args(argv)
     if args.keep and not Path(args.keep).is_dir():
         raise UserError(f"--keep {args.keep}: create this folder first")
     cli.start_tensorflow(args.verbose)

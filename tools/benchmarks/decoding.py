@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from flags import add_flags
 
 from benchmarks.in_turn import Contender, in_turn
 from benchmarks.report import SPEED, Result, add_process, ratios, say, written
@@ -58,8 +59,7 @@ def works_of(settings: Namespace) -> dict[str, Ids]:
 
     parallel = {f"{settings.batches} batches of {settings.batch_size}": inputs[None]}
     return {
-        BEGIN[0]: inputs[None, :1],
-        BEGIN[1]: calls(1, 1),
+        **dict(zip(BEGIN, (inputs[None, :1], calls(1, 1)), strict=True)),
         **(parallel if settings.batches > 1 else {}),
         f"batch of {settings.batch_size}": inputs[:2, None],
         **{work: calls(n, max(n, 4)) for work, n in small_works(settings).items()},
@@ -76,27 +76,24 @@ def small_works(settings: Namespace) -> dict[str, int]:
     return {f"batch of {n}": n for n in sizes if n < settings.batch_size}
 
 
-def add_flags(parser: cli.ArgumentParser, vocab_size: int) -> None:
-    """Adds the flags of both search benchmarks, with `vocab_size` as a default."""
-    for name, default, text in (
-        ("d_model", 512, "width of the model, with heads of 64 and d_ff = 4 d_model"),
-        ("num_layers", 6, "layers of the encoder and of the decoder"),
-        ("vocab_size", vocab_size, "size of the vocabulary, including padding"),
-        ("length", 32, "tokens per sentence, including EOS"),
-        ("steps", 52, "tokens per translation"),
-        ("batch_size", 32, "sentences per batch"),
-        ("sentences", 4, "sentences that are translated one at a time"),
-        ("beam_size", 4, "hypotheses per sentence"),
-        ("rounds", 3, "turns per program"),
-        ("seed", 1, "random seed of the weights and sentences"),
-    ):
-        parser.add_argument(
-            f"--{name}", type=cli.at_least(1), default=default, help=text
-        )
-
-
-def checked_flags(parser: cli.ArgumentParser, argv: Sequence[str] | None) -> Namespace:
-    """Parses the flags and rejects inconsistent sizes."""
+def checked_flags(
+    parser: cli.ArgumentParser, argv: Sequence[str] | None, vocab_size: int
+) -> Namespace:
+    """Adds the flags of the search benchmarks, parses all and checks the sizes."""
+    count = cli.at_least(1)
+    add_flags(
+        parser,
+        ("d_model", count, 512, "width of the model; heads of 64, d_ff = 4 d_model"),
+        ("num_layers", count, 6, "layers of the encoder and of the decoder"),
+        ("vocab_size", count, vocab_size, "size of the vocabulary, including padding"),
+        ("length", count, 32, "tokens per sentence, including EOS"),
+        ("steps", count, 52, "tokens per translation"),
+        ("batch_size", count, 32, "sentences per batch"),
+        ("sentences", count, 4, "sentences that are translated one at a time"),
+        ("beam_size", count, 4, "hypotheses per sentence"),
+        ("rounds", count, 3, "turns per program"),
+        ("seed", count, 1, "random seed of the weights and sentences"),
+    )
     args: Namespace = parser.parse_args(argv)
     if args.steps < args.length:
         parser.error("--steps must be at least --length")
@@ -222,12 +219,8 @@ def search_of(settings: Namespace) -> Any:
     """Returns a search configuration in which all translations have `steps` tokens."""
     from t2t_repro.decoding.config import DecodingConfig
 
-    return DecodingConfig(
-        beam_size=settings.beam_size,
-        alpha=settings.alpha,
-        extra_length=settings.steps - settings.length,
-        min_length=settings.steps,
-    )
+    longer, steps = settings.steps - settings.length, settings.steps
+    return DecodingConfig(settings.beam_size, settings.alpha, longer, min_length=steps)
 
 
 def t2t_repro(fields: Mapping[str, Any]) -> None:
@@ -280,56 +273,32 @@ def products(fields: Mapping[str, Any]) -> None:
     settings = Namespace(**fields)
     import tensorflow as tf
 
-    from benchmarks.package import prepack
-    from t2t_repro.layers import Dense, TokenEmbedding
-    from t2t_repro.translation.parallel_batches import (
-        give_each_batch_a_core,
-        rows_at_once,
-    )
+    from benchmarks.package import matmuls_of_a_step, prepack
+    from t2t_repro.models.precision import precision
+    from t2t_repro.translation import parallel_batches
 
-    give_each_batch_a_core()
+    parallel_batches.give_each_batch_a_core()
     d_model, dtype = settings.d_model, tf.as_dtype(settings.precision)
-
-    def dense(columns: int, rows: int = d_model) -> Any:
-        layer = Dense(columns, dtype=dtype.name)
-        layer.build((None, rows))
-        return layer
-
-    # Fused QKV projection and output of self-attention; queries and output of
-    # cross-attention; both layers of the feed-forward network.
-    layers = [
-        group
-        for _ in range(settings.num_layers)
-        for group in (
-            tuple(dense(d_model) for _ in range(3)),
-            *((dense(d_model),) for _ in range(3)),
-            (dense(4 * d_model),),
-            (dense(d_model, 4 * d_model),),
-        )
-    ]
-    table = TokenEmbedding(settings.vocab_size, d_model, dtype=dtype.name)
-    table.build()
-
-    def step(x: Any, matmul: Any) -> Any:
-        for group in layers:
-            # Only one of queries, keys and values is the input of the next matmul.
-            x = matmul(x, *group)
-            x = x[:, :d_model] if len(group) > 1 else x
-        # Prevents overflow after many steps.
-        x /= tf.reduce_max(tf.abs(x))
-        logits = matmul.logits(x, table)
-        return x + 0 * tf.reduce_mean(logits)
+    with precision(settings.precision):
+        groups = matmuls_of_a_step(random_model(settings))
+    *layers, (table,) = groups
 
     @tf.function(input_signature=[tf.TensorSpec([None, d_model], dtype)])
     def steps(x: Any) -> Any:
-        matmul = prepack([*layers, (table,)], tf.shape(x)[0], dtype.name)
+        matmul = prepack(groups, tf.shape(x)[0], dtype.name)
         for _ in tf.range(settings.steps):
-            x = step(x, matmul)
+            for group in layers:
+                # Only one of queries, keys and values is the input of the next matmul.
+                x = matmul(x, *group)
+                x = x[:, :d_model] if len(group) > 1 else x
+            # Prevents overflow after many steps.
+            x /= tf.reduce_max(tf.abs(x))
+            x += 0 * tf.reduce_mean(matmul.logits(x, table))
         return x
 
     def run(batches: Ids) -> None:
         rows = batches[..., 0].size
-        size = rows_at_once(rows, settings.batch_size)
+        size = parallel_batches.rows_at_once(rows, settings.batch_size)
         sizes = [min(size, rows - n) for n in range(0, rows, size)]
         inputs = [tf.ones([n * settings.beam_size, d_model], dtype) for n in sizes]
         with ThreadPoolExecutor(os.cpu_count()) as pool:

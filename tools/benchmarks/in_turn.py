@@ -61,22 +61,17 @@ class Contender:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def own(
-    name: str,
-    task: str,
-    work: Mapping[str, Any],
-    variables: Mapping[str, str] | None = None,
-) -> Contender:
+def own(name: str, task: str, work: Mapping[str, Any], **variables: str) -> Contender:
     """Returns a contender that runs a task of this package in `benchmarks.worker`.
 
     Args:
         name: Name in the tables.
         task: Module of `benchmarks` and its function, e.g. "training.train".
         work: The task's argument, passed as JSON.
-        variables: Environment variables of the process.
+        **variables: Environment variables of the process.
     """
     worker = [sys.executable, "-m", "benchmarks.worker", task, json.dumps(work)]
-    return Contender(name, worker, variables=variables or {})
+    return Contender(name, worker, variables=variables)
 
 
 def peer(name: str, python: str, script: str, *arguments: str) -> Contender:
@@ -89,21 +84,17 @@ def peer_versions(python: str, flag: str, *packages: str) -> str:
 
     Raises UserError if the interpreter does not start or a package is missing.
     """
+    command = [python, "-W", "ignore", "-c", _VERSIONS, *packages]
+    variables = _environment(is_peer=True, extra={})
     try:
-        process = subprocess.run(
-            [python, "-W", "ignore", "-c", _VERSIONS, *packages],
-            env=_environment(is_peer=True, extra={}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-        )
+        return subprocess.check_output(
+            command, env=variables, stderr=subprocess.DEVNULL, encoding="utf-8"
+        ).strip()
     except OSError as error:
-        raise UserError(f"{flag} {python}: {error.strerror}") from None
-    if process.returncode:
-        raise UserError(
-            f"{flag} {python}: {packages[0]} is not installed in this environment"
-        )
-    return process.stdout.strip()
+        reason = error.strerror
+    except subprocess.CalledProcessError:
+        reason = f"{packages[0]} is not installed in this environment"
+    raise UserError(f"{flag} {python}: {reason}")
 
 
 class Process:
@@ -159,9 +150,7 @@ class Process:
         """Returns the instruction sets that libraries have logged, "" without any."""
         text = self._log.read_text(encoding="utf-8", errors="replace")
         found = {n: re.search(line, text) for n, line in _INSTRUCTIONS.items()}
-        return ", ".join(
-            f"{name}: {match[1]}" for name, match in found.items() if match
-        )
+        return ", ".join(f"{name}: {m[1]}" for name, m in found.items() if m)
 
 
 def failure(name: str, log: Path, status: int) -> UserError:
@@ -206,10 +195,8 @@ def in_turn(
         started = time.perf_counter()
         with Process(each, folder) as process:
             first = process.ask(begin[0])
-            times = {
-                "start_seconds": time.perf_counter() - started,
-                "first_seconds": first["seconds"],
-            }
+            times: Result = {"start_seconds": time.perf_counter() - started}
+            times["first_seconds"] = first["seconds"]
             for request in begin[1:]:
                 process.ask(request)
             yield process, times | {"instructions": process.instructions()}
@@ -235,7 +222,7 @@ def _environment(is_peer: bool, extra: Mapping[str, str]) -> dict[str, str]:
     hidden = ("PYTHONPATH", "TF2_BEHAVIOR")
     variables = {k: v for k, v in os.environ.items() if k not in hidden}
     if not is_peer:
-        path = os.environ.get("PYTHONPATH", "")
-        variables["PYTHONPATH"] = f"{TOOLS}{os.pathsep}{path}" if path else str(TOOLS)
+        paths = [str(TOOLS), *filter(None, [os.environ.get("PYTHONPATH")])]
+        variables["PYTHONPATH"] = os.pathsep.join(paths)
     variables |= {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONIOENCODING": "utf-8", **_LOGGED}
     return variables | dict(extra)

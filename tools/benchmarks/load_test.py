@@ -22,6 +22,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from flags import REQUIRED, one_of
+
 from benchmarks import report
 from benchmarks.report import Result
 from t2t_repro.command_line import cli
@@ -77,26 +79,20 @@ def _request(transport: Any, texts: Sequence[str]) -> float:
     return time.monotonic() - started
 
 
-def _parser() -> cli.ArgumentParser:
-    parser = report.parser(
-        "Measures throughput and latency of a server under concurrent requests."
-    )
-    add, count = parser.add_argument, cli.at_least(1)
-    add("--model", required=True, help="name of the model on the server")
-    add("--host", default="localhost", help="host name of the server")
-    port = "port of the server (default: 8500 for grpc, 8501 for rest)"
-    add("--port", type=cli.at_least(1, 65_535), help=port)
-    add("--protocol", choices=tuple(PORTS), default="grpc", help="protocol")
-    add("--source_file", required=True, help="file with one sentence per line")
-    add("--clients", type=count, default=16, help="number of concurrent clients")
-    add("--requests", type=count, default=500, help="total number of requests")
-    add("--batch_size", type=count, default=1, help="maximum sentences per request")
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the load test and prints the figures."""
-    args = _parser().parse_args(argv)
+    count, number = cli.at_least(1), cli.at_least(1, 65_535)
+    args = report.parser(
+        __doc__,
+        ("model", str, REQUIRED, "name of the model on the server"),
+        ("host", str, "localhost", "host name of the server"),
+        ("port", number, None, "port (default: 8500 for grpc, 8501 for rest)"),
+        ("protocol", one_of(PORTS), "grpc", "protocol, grpc or rest"),
+        ("source_file", str, REQUIRED, "file with one sentence per line"),
+        ("clients", count, 16, "number of concurrent clients"),
+        ("requests", count, 500, "total number of requests"),
+        ("batch_size", count, 1, "maximum sentences per request"),
+    ).parse_args(argv)
     lines = read_lines(args.source_file)
     if args.protocol == "grpc":
         cli.start_tensorflow(args.verbose)

@@ -17,13 +17,14 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from flags import one_of, several
+from flags import REQUIRED, one_of, parser, several
 
 from benchmarks import benchmark_decode, decoding
 from benchmarks.in_turn import in_turn, own
@@ -43,16 +44,26 @@ COLUMNS = (
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and measures the gains that the output file lacks."""
-    args = _parse(argv)
+    works = (*TRAINED, *SEARCHED)
+    # Only a GPU computes the loss in chunks.
+    names = ",".join(name for name in fast.NAMES if name != "chunked_loss")
+    args = parser(
+        __doc__,
+        ("output", str, REQUIRED, "output file for gains (TSV)"),
+        ("names", several(one_of(fast.NAMES)), names, "optimized implementations"),
+        ("works", several(one_of(works)), ",".join(works), "training steps, searches"),
+        ("rounds", cli.at_least(1), 5, "turns per program"),
+        json_flag=False,
+    ).parse_args(argv)
     output = Path(args.output)
     if not output.exists():
         output.write_text("\t".join(COLUMNS) + "\n")
     rows = [line.split("\t") for line in output.read_text().splitlines()[1:]]
     measured = {(name, work) for name, work, *_ in rows}
-    with tempfile.TemporaryDirectory() as folder:
-        search = _search(args, folder)
-        for name in args.names:
-            for work in args.works:
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            search = _search(args, folder)
+            for name, work in product(args.names, args.works):
                 if (name, work) in measured:
                     continue
                 times = _times(name, work, search, args.rounds)
@@ -61,7 +72,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 with output.open("a") as file:
                     numbers = (f"{number:.5f}" for number in (gain, *times))
                     file.write("\t".join([name, work, *numbers]) + "\n")
-    print(table(output.read_text().splitlines()[1:], args.works))
+    finally:  # Prints the table also after Ctrl-C.
+        print(table(output.read_text().splitlines()[1:], args.works))
 
 
 def table(lines: Sequence[str], works: Sequence[str]) -> str:
@@ -80,13 +92,9 @@ def _times(name: str, work: str, search: Namespace, rounds: int) -> list[float]:
     """
     task, fields, request, begin = _task(name, work, search)
     answers: dict[str, list[Result]] = {"whole": [], "without": []}
-    contenders = [
-        own("whole", task, fields),
-        own("without", task, fields | {"without": [name]}),
-    ]
-    for each, _, answer in in_turn(
-        contenders, [[request]] * rounds, Path(search.work_dir), begin=begin
-    ):
+    without = own("without", task, fields | {"without": [name]})
+    both, folder = [own("whole", task, fields), without], Path(search.work_dir)
+    for each, _, answer in in_turn(both, [[request]] * rounds, folder, begin=begin):
         answers[each].append(answer)
     return [
         median(answer[key] for answer in answers[each])
@@ -115,39 +123,12 @@ def _task(
 
 def _search(args: Namespace, folder: str) -> Namespace:
     """Returns the search settings for `base` and writes its vocabulary."""
-    search = benchmark_decode._parse([])
+    search = benchmark_decode.parse([])
     search.work_dir = folder
     if {*args.works} & {*SEARCHED}:
         cli.start_tensorflow(args.verbose)
         decoding.write_vocabulary(Path(folder), search.vocab_size, search.seed)
     return search
-
-
-def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = cli.ArgumentParser(
-        "Measures the gain of each optimized implementation.", json_flag=False
-    )
-    parser.add_argument("--output", required=True, help="output file for gains (TSV)")
-    # Only a GPU computes the loss in chunks.
-    names = [name for name in fast.NAMES if name != "chunked_loss"]
-    parser.add_argument(
-        "--names",
-        type=several(one_of(fast.NAMES)),
-        default=",".join(names),
-        help="optimized implementations, separated by commas",
-    )
-    works = (*TRAINED, *SEARCHED)
-    parser.add_argument(
-        "--works",
-        type=several(one_of(works)),
-        default=",".join(works),
-        help="workloads, separated by commas: a training step of a hyper-parameter "
-        "set, or beam search for a batch or a sentence",
-    )
-    parser.add_argument(
-        "--rounds", type=cli.at_least(1), default=5, help="turns per program"
-    )
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -43,18 +43,16 @@ def write_texts(settings: Namespace) -> dict[str, Any]:
     text = json.dumps(vocabulary, ensure_ascii=False)
     (folder / "vocab.json").write_text(text, encoding="utf-8")
     # Marian's ids are smaller by one: padding comes last, and EOS is 0.
-    arrays: dict[str, Any] = {name: ids - 1 for name, ids in _works(settings)}
+    arrays: dict[str, Any] = {
+        name: ids.reshape(-1, *ids.shape[2:]) - 1
+        for name, ids in decoding.works_of(settings).items()
+    }
     np.savez(work_dir / SENTENCES, **arrays)
     names = ("vocab_size", "d_model", "num_layers", "beam_size", "steps", "seed")
     return {name: getattr(settings, name) for name in names} | {
         "folder": str(folder),
         "sentences": str(work_dir / SENTENCES),
     }
-
-
-def _works(settings: Namespace) -> list[tuple[str, decoding.Ids]]:
-    works = decoding.works_of(settings).items()
-    return [(n, ids.reshape(-1, *ids.shape[2:])) for n, ids in works]
 
 
 def import_marian(settings: Namespace) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import os
 import platform
+import re
 import shlex
 import signal
 import subprocess
@@ -21,6 +22,8 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import flags
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -43,12 +46,10 @@ LIMITS = (
 Result = dict[str, Any]
 
 
-def parser(description: str) -> cli.ArgumentParser:
-    """Returns a parser with the flags of every benchmark."""
-    flags = cli.ArgumentParser(description)
-    text = f"append the figures to {RESULTS.name}"
-    flags.add_argument("--record", action="store_true", help=text)
-    return flags
+def parser(documentation: str | None, *rows: flags.Flag) -> cli.ArgumentParser:
+    """Returns a parser with the given flags and those of every benchmark."""
+    record = ("record", bool, False, f"append the figures to {RESULTS.name}")
+    return flags.parser(documentation, record, *rows)
 
 
 @contextmanager
@@ -107,14 +108,13 @@ def add_turn(
         steps: Number of steps in the turn.
     """
     row, seconds = table.setdefault(name, {}), answer["seconds"]
-    for figure, value in (
-        ("ms", seconds / steps * 1e3),
-        (SPEED, tokens / seconds),
-        ("GFLOP/s", operations / seconds / 1e9),
-        ("GB/s", moved / seconds / 1e9),
+    row.setdefault("ms", []).append(seconds / steps * 1e3)
+    for figure, amount in (
+        *((SPEED, tokens), ("GFLOP/s", operations / 1e9)),
+        ("GB/s", moved / 1e9),
     ):
-        if value:
-            row.setdefault(figure, []).append(value)
+        if amount:
+            row.setdefault(figure, []).append(amount / seconds)
     add_process(row, answer)
     say(f"  round {len(row['ms'])}: {name}: {written(row['ms'][-1])} ms")
 
@@ -196,12 +196,8 @@ def records(result: Result) -> Iterator[list[str]]:
 
 def machine() -> Result:
     """Describes the machine, with a warning if other programs are running."""
-    load = os.getloadavg()[0]
-    description: Result = {
-        "cpus": len(os.sched_getaffinity(0)),
-        "processor": _processor(),
-        "load_average": load,
-    }
+    load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    description = {"cpus": cpus, "processor": _processor(), "load_average": load}
     if load > QUIET:
         warning = f"load average {load:.2f}: other programs are running"
         description["warning"] = warning
@@ -221,19 +217,13 @@ def _machine_line(machine: Result) -> str:
 
 def _commit() -> str:
     """Returns the revision of the checkout; "" without git."""
-    command = ["git", "-C", str(RESULTS.parent), "describe", "--always", "--dirty"]
-    try:
-        process = subprocess.run(command, capture_output=True, encoding="utf-8")
-    except OSError:
-        return ""
-    return process.stdout.strip()
+    command = f"git -C {shlex.quote(str(RESULTS.parent))} describe --always --dirty"
+    return subprocess.getoutput(f"{command} 2>/dev/null")
 
 
 def _processor() -> str:
     """Returns the processor's name from /proc/cpuinfo, or its architecture."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.machine()
-    names = [line for line in text.splitlines() if line.startswith("model name")]
-    return names[0].partition(":")[2].strip() if names else platform.machine()
+    info = Path("/proc/cpuinfo")
+    text = info.read_text(encoding="utf-8") if info.exists() else ""
+    name = re.search(r"^model name\s*: (.+)", text, re.MULTILINE)
+    return name[1] if name else platform.machine()

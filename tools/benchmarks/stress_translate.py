@@ -9,6 +9,7 @@ by more than 5 %.
 
 import json
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from flags import REQUIRED
 
 from benchmarks import report
 from benchmarks.report import Result
@@ -31,7 +34,13 @@ _POLL_SECONDS = 0.2
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the translation and prints the figures."""
-    args = _parse(argv)
+    args = report.parser(
+        __doc__,
+        ("model_dir", str, REQUIRED, "model directory of a small model"),
+        ("lines", cli.at_least(20), 1_000_000, "number of lines to translate"),
+        ("batch_size", cli.at_least(1), 256, "sentences per batch"),
+        ("work_dir", str, None, "directory for temporary files"),
+    ).parse_args(argv)
     with (
         tempfile.TemporaryDirectory(dir=args.work_dir) as name,
         report.reported(args) as result,
@@ -82,35 +91,19 @@ def _lines_done(target: Path) -> int:
     """Returns the number of translated lines from the journal of a partial output."""
     journal = target.with_name(f"{target.name}.partial.journal")
     try:
-        records = journal.read_bytes().splitlines(keepends=True)
-    except FileNotFoundError:
+        _, *records, _incomplete = journal.read_bytes().split(b"\n")
+    except (FileNotFoundError, ValueError):
         return 0
-    whole = [record for record in records[1:] if record.endswith(b"\n")]
-    return int(json.loads(whole[-1])["state"]["lines"]) if whole else 0
+    return int(json.loads(records[-1])["state"]["lines"]) if records else 0
 
 
 def _memory(process: subprocess.Popen[bytes]) -> int:
     """Returns the resident memory of a process in bytes; 0 after its end."""
     try:
-        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+        pages = Path(f"/proc/{process.pid}/statm").read_text(encoding="utf-8").split()
     except FileNotFoundError:
         return 0
-    sizes = [line for line in status.splitlines() if line.startswith("VmRSS")]
-    return int(sizes[0].split()[1]) * 1024 if sizes else 0
-
-
-def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = report.parser(
-        "Translates a very long text and checks that memory does not grow."
-    )
-    add, lines = parser.add_argument, 1_000_000
-    add("--model_dir", required=True, help="model directory of a small model")
-    text = "number of lines to translate"
-    add("--lines", type=cli.at_least(20), default=lines, help=text)
-    text = "sentences per batch"
-    add("--batch_size", type=cli.at_least(1), default=256, help=text)
-    add("--work_dir", help="directory for temporary files")
-    return parser.parse_args(argv)
+    return int(pages[1]) * resource.getpagesize()
 
 
 if __name__ == "__main__":

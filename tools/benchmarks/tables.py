@@ -23,6 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from flags import parser
+
 from benchmarks.report import RESULTS, markdown
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -37,13 +39,8 @@ _LARGE = re.compile(r"(?<![\d.])\d{4,}")
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, and writes or checks all pages."""
-    parser = cli.ArgumentParser(
-        "Writes tables of recorded benchmark results into the pages of docs/."
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="compare the pages without writing them"
-    )
-    args = parser.parse_args(argv)
+    check = ("check", bool, False, "compare the pages without writing them")
+    args = parser(__doc__, check).parse_args(argv)
     records = read_records()
     different = []
     for page in sorted(DOCS.rglob("*.md")):
@@ -53,12 +50,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             different.append(str(page.relative_to(DOCS)))
             if not args.check:
                 page.write_text(new, encoding="utf-8")
-    pages = ", ".join(different)
-    if args.check:
-        text = f"differ from the records: {pages}" if pages else "all pages match"
-    else:
-        text = f"updated: {pages}" if pages else "no page changed"
-    cli.print_result(text, {"pages": different}, args.json)
+    change = "differ from the records" if args.check else "updated"
+    pages = f"{change}: {', '.join(different)}" if different else "all pages match"
+    cli.print_result(pages, {"pages": different}, args.json)
     if args.check and different:
         sys.exit(1)
 

@@ -29,6 +29,8 @@ from t2t_repro.training.step import StepResult
 FIRST_ID = 3  # After PAD, EOS and the unknown token.
 BATCHES = 64  # Batches per epoch of random pairs.
 NEVER = 10**9
+SAME = ("vocab_size", "dropout", "label_smoothing", "precision", "xla")
+"""Hyper-parameters that are fields of `Work`."""
 
 
 def train(settings: Mapping[str, Any]) -> None:
@@ -43,11 +45,7 @@ def train(settings: Mapping[str, Any]) -> None:
     keep_freed_memory()
     work = Work(**settings)
     hparams = hparam_sets.load(work.size).replace(
-        vocab_size=work.vocab_size,
-        dropout=work.dropout,
-        label_smoothing=work.label_smoothing,
-        precision=work.precision,
-        xla=work.xla,
+        **{name: getattr(work, name) for name in SAME},
         batching="packed" if work.packed_length else "sorted",
         packed_length=work.packed_length or work.length,
         max_length=work.length,

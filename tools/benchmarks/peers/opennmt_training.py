@@ -42,18 +42,14 @@ def transformer(work):
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as vocabulary:
         vocabulary.write("\n".join(words))
         vocabulary.flush()
-        model.initialize(
-            {
-                "source_vocabulary": vocabulary.name,
-                "target_vocabulary": vocabulary.name,
-            },
-            params={
-                "label_smoothing": work["label_smoothing"],
-                "optimizer": "Adam",
-                "optimizer_params": {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9},
-                "learning_rate": 1e-4,
-            },
-        )
+        sides = ("source_vocabulary", "target_vocabulary")
+        params = {
+            "label_smoothing": work["label_smoothing"],
+            "optimizer": "Adam",
+            "optimizer_params": {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9},
+            "learning_rate": 1e-4,
+        }
+        model.initialize(dict.fromkeys(sides, vocabulary.name), params=params)
     return model
 
 

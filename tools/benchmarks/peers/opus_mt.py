@@ -38,21 +38,19 @@ def make(work):
             ("ffn_dim", 4 * work["d_model"]),
         )
     }
+    special = {"pad_token_id": padding, "decoder_start_token_id": padding}
+    special.update(eos_token_id=0, forced_eos_token_id=0)
     torch.manual_seed(work["seed"])
-    model = MarianMTModel(
-        MarianConfig(
-            vocab_size=size,
-            d_model=work["d_model"],
-            **sides,
-            activation_function="swish",
-            scale_embedding=True,
-            init_std=0.05,
-            pad_token_id=padding,
-            decoder_start_token_id=padding,
-            eos_token_id=0,
-            forced_eos_token_id=0,
-        )
+    config = MarianConfig(
+        vocab_size=size,
+        d_model=work["d_model"],
+        **sides,
+        activation_function="swish",
+        scale_embedding=True,
+        init_std=0.05,
+        **special,
     )
+    model = MarianMTModel(config)
     with torch.no_grad():
         model.model.shared.weight[padding] = 0
     model.final_logits_bias[0, 0] = -1e4
@@ -61,10 +59,7 @@ def make(work):
         max_length=work["steps"] + 1,  # Includes the start token.
         bad_words_ids=[[padding]],
         renormalize_logits=True,
-        pad_token_id=padding,
-        decoder_start_token_id=padding,
-        eos_token_id=0,
-        forced_eos_token_id=0,
+        **special,
     )
     folder = Path(work["folder"])
     model.save_pretrained(folder)

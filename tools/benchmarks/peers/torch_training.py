@@ -32,15 +32,9 @@ class Model(nn.Module):
         d_model = work["d_model"]
         self.embedding = nn.Embedding(work["vocab_size"], d_model)
         nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
-        self.transformer = nn.Transformer(
-            d_model,
-            work["num_heads"],
-            work["num_layers"],
-            work["num_layers"],
-            work["d_ff"],
-            work["dropout"],
-            batch_first=True,
-        )
+        names = ("d_model", "num_heads", "num_layers", "num_layers", "d_ff", "dropout")
+        sizes = [work[name] for name in names]
+        self.transformer = nn.Transformer(*sizes, batch_first=True)
         if work["paper_dropout"]:
             disable_extra_dropout(self.transformer)
         self.dropout = nn.Dropout(work["dropout"])
