@@ -15,29 +15,10 @@ from pathlib import Path
 from typing import Any
 
 # The sentences in the README and on the first page of the documentation, and six longer
-# ones, each with its only correct translation.
-PAIRS = {
-    "half past four": "halb fünf",
-    "seventeen euros": "siebzehn Euro",
-    "half past nine on the nineteenth of May": "halb zehn am neunzehnten Mai",
-    "the heavy table costs seventeen euros and forty-nine cents": (
-        "der schwere Tisch kostet siebzehn Euro und neunundvierzig Cent"
-    ),
-    "the bus to Cologne leaves at eight minutes past eleven": (
-        "der Bus nach Köln fährt um acht Minuten nach elf ab"
-    ),
-    "the farmer will pick up a box with five hundred and fifty shirts": (
-        "der Bauer wird eine Kiste mit fünfhundertfünfzig Hemden abholen"
-    ),
-    "the beautiful book will cost two hundred euros": (
-        "das schöne Buch wird zweihundert Euro kosten"
-    ),
-    "on the eighteenth of June the match ended": (
-        "am achtzehnten Juni endete das Spiel"
-    ),
-}
-# Short inputs that a visitor may type. Each line has the English input and all correct
-# translations, separated by tabs. The training data does not depend on this list.
+# ones. Each line has the English input and its only correct translation.
+SENTENCES = Path(__file__).with_name("quickstart_sentences.tsv")
+# Short inputs that a visitor may type, with all correct translations. The training data
+# does not depend on this list.
 VISITOR_INPUTS = Path(__file__).with_name("visitor_inputs.tsv")
 
 
@@ -45,10 +26,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Translates the sentences, prints the report and writes it as JSON."""
     args = _parser().parse_args(argv)
     result = json.loads(args.result.read_text(encoding="utf-8"))
-    accepted = visitor_inputs()
-    sentences = [*PAIRS, *accepted]
+    shown, accepted = read(SENTENCES), read(VISITOR_INPUTS)
+    sentences = [*shown, *accepted]
     translations, seconds = translate(newest_version(args.export_dir), sentences)
     german = dict(zip(sentences, translations, strict=True))
+    wrong = [source for source in shown if german[source] not in shown[source]]
     wrong_inputs = {en: german[en] for en in accepted if german[en] not in accepted[en]}
     report = {
         "test_bleu": result["bleu"],
@@ -57,8 +39,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         "seconds": round(args.seconds + seconds, 1),
         "train_seconds": args.train_seconds,
         "reused": args.reused,
-        "translations": {source: german[source] for source in PAIRS},
-        "wrong": [source for source in PAIRS if german[source] != PAIRS[source]],
+        "translations": {source: german[source] for source in shown},
+        "wrong": wrong,
         "visitor_inputs": len(accepted),
         "visitor_inputs_right": len(accepted) - len(wrong_inputs),
         "visitor_inputs_wrong": wrong_inputs,
@@ -66,8 +48,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     write_atomically(args.report, json.dumps(report, ensure_ascii=False, indent=2))
     for source, translation in report["translations"].items():
         print(f"  {source}\n    -> {translation}")
-        if source in report["wrong"]:
-            print(f"    wrong, expected: {PAIRS[source]}")
+        if source in wrong:
+            print(f"    wrong, expected: {shown[source][0]}")
     print(
         f"\nShort inputs that a visitor may type: {report['visitor_inputs_right']} of "
         f"{len(accepted)} correct"
@@ -82,10 +64,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
 
 
-def visitor_inputs() -> dict[str, list[str]]:
-    """Returns the correct translations of each input of `VISITOR_INPUTS`."""
-    lines = VISITOR_INPUTS.read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines]
+def read(table: Path) -> dict[str, list[str]]:
+    """Returns the correct translations of each input of a table."""
+    rows = [line.split("\t") for line in table.read_text("utf-8").splitlines()]
     return {source: accepted for source, *accepted in rows}
 
 
