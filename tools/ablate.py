@@ -26,7 +26,7 @@ from ablation.rows import BASE, ROWS, changes
 from ablation.table import as_markdown, summary
 from benchmarks.in_turn import failure
 from benchmarks.report import machine, say
-from flags import one_of, several
+from flags import one_of, parser, several
 from model_costs import parameters
 
 from t2t_repro import hparams
@@ -36,6 +36,7 @@ from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
 
 TABLE = "table3"
+DATA_FLAGS = ("data_dir", "source_lang", "target_lang", "vocab_file")
 
 
 @dataclass(frozen=True)
@@ -63,21 +64,32 @@ class Trial:
             result = json.loads(self.result_file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        is_same = (
-            isinstance(result, dict) and result.get("hparams") == self.hparams.to_dict()
-        )
+        expected = self.hparams.to_dict()
+        is_same = isinstance(result, dict) and result.get("hparams") == expected
         return result if is_same else None
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs trials without a result and prints the table."""
-    args = _parse(argv)
+    args = parser(
+        __doc__,
+        ("rows", several(one_of(("all", *ROWS))), "all", "rows, separated by commas"),
+        ("hparams", str, BASE, "base hyper-parameter set with overrides"),
+        ("seeds", several(cli.at_least(0)), "1", "random seeds, separated by commas"),
+        ("work_dir", str, None, "folder for the models and the table"),
+        ("jobs", cli.at_least(1), 1, "number of concurrent trials"),
+        ("problem", str, None, "problem to train on (default: that of the base set)"),
+        *((name, str, None, "see t2t_repro.train") for name in DATA_FLAGS),
+        ("count", bool, False, "print only the parameters of each row"),
+    ).parse_args(argv)
     base = hparams.load(args.hparams)
     rows = list(ROWS) if args.rows == ["all"] else args.rows
     if args.count:
-        counted = [_counted(row, base) for row in rows]
-        lines = [f"{each['parameters']:>12,}  {each['row']}" for each in counted]
-        cli.print_result("\n".join(lines), {"rows": counted}, args.json)
+        sets = {row: base.replace(**changes(row, base)) for row in rows}
+        counts = {row: parameters(each, each.vocab_size) for row, each in sets.items()}
+        text = "\n".join(f"{count:>12,}  {row}" for row, count in counts.items())
+        counted = [{"row": row, "parameters": counts[row]} for row in rows]
+        cli.print_result(text, {"rows": counted}, args.json)
         return
     if args.work_dir is None:
         raise UserError("--work_dir is required, a folder for models and the table")
@@ -94,11 +106,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             summaries = _summaries(trials)
             result: dict[str, Any] = {"machine": description, "rows": summaries}
             text = as_markdown(summaries)
-            for ending, content in (
-                ("json", json.dumps(result, indent=1) + "\n"),
-                ("md", text),
-            ):
-                write_text_atomically(work_dir / f"{TABLE}.{ending}", content)
+            write_text_atomically(work_dir / f"{TABLE}.md", text)
+            _write_json(work_dir / f"{TABLE}.json", result)
     cli.print_result(text, result, args.json)
 
 
@@ -127,24 +136,22 @@ def run(trial: Trial, args: Namespace) -> None:
     set_file = trial.folder / "set.yaml"
     trial.hparams.save(set_file)
     train = ["--hparams", str(set_file)]
-    for flag in ("problem", "data_dir", "source_lang", "target_lang", "vocab_file"):
+    for flag in ("problem", *DATA_FLAGS):
         if getattr(args, flag) is not None:
             train += [f"--{flag}", getattr(args, flag)]
     trained = _command(trial, args, "train", *train)
     evaluate = ("--split", "val", "--checkpoint", "latest")
     scored = _command(trial, args, "evaluate", *evaluate)
-    result = {
-        "row": trial.row,
-        "seed": trial.hparams.seed,
-        "bleu": scored["bleu"],
-        "signature": scored["signature"],
-        "sentences": scored["sentences"],
-        "perplexity": perplexity(trial.folder / "model", trial.hparams.train_steps),
-        "parameters": _parameters(trial.folder / "model"),
-        "steps": trained["steps"],
-        "hparams": trial.hparams.to_dict(),
-    }
-    write_text_atomically(trial.result_file, json.dumps(result, indent=1) + "\n")
+    result = {"row": trial.row, "seed": trial.hparams.seed, "steps": trained["steps"]}
+    result |= {name: scored[name] for name in ("bleu", "signature", "sentences")}
+    model_dir, last = trial.folder / "model", trial.hparams.train_steps
+    result["perplexity"] = perplexity(model_dir, last)
+    result["parameters"] = _parameters(model_dir)
+    _write_json(trial.result_file, result | {"hparams": trial.hparams.to_dict()})
+
+
+def _write_json(path: Path, values: dict[str, Any]) -> None:
+    write_text_atomically(path, json.dumps(values, indent=1) + "\n")
 
 
 def _command(trial: Trial, args: Namespace, name: str, *flags: str) -> dict[str, Any]:
@@ -190,41 +197,12 @@ def _summaries(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     ]
 
 
-def _counted(row: str, base: HParams) -> dict[str, Any]:
-    resolved = base.replace(**changes(row, base))
-    return {"row": row, "parameters": parameters(resolved, resolved.vocab_size)}
-
-
 def _threads(jobs: int) -> dict[str, str]:
     """Returns environment variables that split the cores among concurrent trials."""
     if jobs == 1:
         return {}
     each = max(1, len(os.sched_getaffinity(0)) // jobs)
     return {"TF_NUM_INTRAOP_THREADS": str(each), "OMP_NUM_THREADS": str(each)}
-
-
-def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = cli.ArgumentParser(
-        "Trains rows of the paper's table 3 (ablations) and writes the table."
-    )
-    add = parser.add_argument
-    add(
-        "--rows",
-        type=several(one_of(("all", *ROWS))),
-        default="all",
-        help="rows, separated by commas, e.g. base,table3_a_h1",
-    )
-    add("--hparams", default=BASE, help="base hyper-parameter set with overrides")
-    seed = several(cli.at_least(0))
-    add("--seeds", type=seed, default="1", help="random seeds, separated by commas")
-    add("--work_dir", help="folder for the models and the table")
-    jobs = "number of concurrent trials"
-    add("--jobs", type=cli.at_least(1), default=1, help=jobs)
-    add("--problem", help="problem to train on (default: that of the base set)")
-    for name in ("data_dir", "source_lang", "target_lang", "vocab_file"):
-        add(f"--{name}", help="see t2t_repro.train")
-    add("--count", action="store_true", help="print only the parameters of each row")
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.report import markdown
+from flags import parser
 from model_costs import parameters, training_flops
 
 from t2t_repro import hparams
@@ -52,10 +54,40 @@ PAPER = {
     "big_enfr": Paper(41.8, 2.3e19, 84),
 }
 
+SCORES = (
+    *("bleu", "signature", "paper_bleu", "paper_signature"),
+    "paper_bleu_original_quotes",
+)
+"""Entries of a training run's result."""
+
+COLUMNS = {
+    "command": ("command", "`{}`"),
+    "parameters": ("parameters", "{:,}"),
+    "steps": ("steps", "{:,}"),
+    "target_tokens": ("target tokens", "{:.2g}"),
+    "counted_flops": ("counted operations", "{:.2g}"),
+    "estimated_flops": ("paper's hours x GPUs x 9.5e12", "{:.2g}"),
+    "paper_flops": ("paper's operations", "{:.2g}"),
+    "hours": ("hours", "{:,.1f}"),
+    "paper_bleu_reported": ("paper's BLEU", "{}"),
+    "bleu": ("our sacreBLEU", "{:.2f}"),
+    "paper_bleu": ("our BLEU by the paper's definition", "{:.2f}"),
+}
+"""Column and format of each entry of a row."""
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and prints the table."""
-    args = _parse(argv)
+    args = parser(
+        __doc__,
+        (
+            "tokens_per_second",
+            cli.between(0, 1e9),
+            None,
+            "training speed of base",
+        ),
+        ("models", str, None, "folder with the model directories of train"),
+    ).parse_args(argv)
     rows = [row_of(name, args) for name in PAPER]
     cli.print_result(as_markdown(rows), {"rows": rows}, args.json)
 
@@ -79,11 +111,7 @@ def row_of(name: str, args: Namespace) -> dict[str, Any]:
         "estimated_flops": paper.hours and paper.hours * 3600 * GPUS * SUSTAINED,
         "hours": speed and flops / (speed * flops_per_token("base")) / 3600,
         "paper_bleu_reported": paper.bleu,
-        "bleu": result.get("bleu"),
-        "signature": result.get("signature"),
-        "paper_bleu": result.get("paper_bleu"),
-        "paper_signature": result.get("paper_signature"),
-        "paper_bleu_original_quotes": result.get("paper_bleu_original_quotes"),
+        **{key: result.get(key) for key in SCORES},
     }
 
 
@@ -96,32 +124,15 @@ def flops_per_token(name: str) -> float:
 
 def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Formats rows as a Markdown table."""
-    lines = [
-        "| set | command | parameters | steps | target tokens | counted operations "
-        "| paper's hours x GPUs x 9.5e12 | paper's operations | hours | paper's BLEU "
-        "| our sacreBLEU | our BLEU by the paper's definition |",
-        "|---" * 12 + "|",
-    ]
+    table: dict[str, dict[str, str]] = {}
     for row in rows:
-        lines.append(
-            f"| {row['set']} | `{row['command']}` | {row['parameters']:,} "
-            f"| {row['steps']:,} | {row['target_tokens']:.2g} "
-            f"| {row['counted_flops']:.2g} | {_or_dash(row['estimated_flops'], '.2g')} "
-            f"| {row['paper_flops']:.2g} | {_or_dash(row['hours'], ',.1f')} "
-            f"| {row['paper_bleu_reported']} | {_or_dash(row['bleu'], '.2f')} "
-            f"| {_paper_bleu(row)} |"
-        )
-    return "\n".join(lines)
-
-
-def _paper_bleu(row: dict[str, Any]) -> str:
-    original = row["paper_bleu_original_quotes"]
-    text = _or_dash(row["paper_bleu"], ".2f")
-    return text if original is None else f"{text} (original quotes: {original:.2f})"
-
-
-def _or_dash(value: float | None, spelling: str) -> str:
-    return "-" if value is None else format(value, spelling)
+        cells = table[row["set"]] = {
+            title: "-" if row[key] is None else template.format(row[key])
+            for key, (title, template) in COLUMNS.items()
+        }
+        if (original := row["paper_bleu_original_quotes"]) is not None:
+            cells[COLUMNS["paper_bleu"][0]] += f" (original quotes: {original:.2f})"
+    return "\n".join(markdown(table))
 
 
 def _result(models: Path, name: str) -> dict[str, Any]:
@@ -131,29 +142,12 @@ def _result(models: Path, name: str) -> dict[str, Any]:
     """
     problem = hparams.load(name).problem
     path = models / f"{name}.{problem}" / "result.json"
-    if not path.exists():
-        return {}
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(result, dict):
-            raise ValueError
-    except ValueError:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except (TypeError, ValueError):
         raise UserError(f"{path} is damaged; remove it or train again") from None
-    return result
-
-
-def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = cli.ArgumentParser(
-        "Reproduces the paper's table 2: training cost and BLEU of each model."
-    )
-    parser.add_argument(
-        "--tokens_per_second",
-        type=cli.between(0, 1e9),
-        help="training speed of base on your machine in target tokens/s, to compute "
-        "the hours",
-    )
-    parser.add_argument("--models", help="folder with the model directories of train")
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,13 @@
 """Table of the ablations, next to the paper's figures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
+from benchmarks.report import markdown
+
 from ablation.rows import ROWS
 
-_HEAD = (
-    "| row | changes | parameters | perplexity | BLEU | seeds "
-    "| paper: parameters | perplexity | BLEU |\n"
-    "|---|---|---|---|---|---|---|---|---|\n"
-)
 _SHOWN = (
     *("num_layers", "d_model", "d_ff", "num_heads", "d_k"),
     *("dropout", "label_smoothing", "position", "train_steps"),
@@ -26,41 +23,37 @@ def summary(row: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     first = results[0]
     combined: dict[str, Any] = {
-        "row": row,
-        "parameters": first["parameters"],
-        "seeds": [each["seed"] for each in results],
-        "signature": first["signature"],
-        "sentences": first["sentences"],
-        "hparams": {name: first["hparams"][name] for name in _SHOWN},
-        "paper": ROWS[row]._asdict(),
+        name: first[name] for name in ("row", "parameters", "signature", "sentences")
     }
+    combined["seeds"] = [each["seed"] for each in results]
+    combined["hparams"] = {name: first["hparams"][name] for name in _SHOWN}
+    combined["paper"] = ROWS[row]._asdict()
     for name in ("bleu", "perplexity"):
         combined[f"{name}_of_each"] = [each[name] for each in results]
         combined[name] = mean(combined[f"{name}_of_each"])
     return combined
 
 
-def as_markdown(rows: Iterable[dict[str, Any]]) -> str:
+def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Formats summaries as a table with means and, in brackets, the values by seed."""
-    rows = list(rows)
-    base = rows[0]["hparams"]
-    lines = []
+    base, table = rows[0]["hparams"], {}
     for each in rows:
-        paper = each["paper"]
-        changed = {k: v for k, v in each["hparams"].items() if v != base[k]}
-        changes = ", ".join(f"{key} {value}" for key, value in changed.items()) or "-"
+        paper, hparams = each["paper"], each["hparams"]
         millions = paper["parameters"]
-        lines.append(
-            f"| {each['row']} | {changes} | {each['parameters']:,} "
-            f"| {_figure(each, 'perplexity')} | {_figure(each, 'bleu')} "
-            f"| {len(each['seeds'])} | {f'{millions}M' if millions else '-'} "
-            f"| {paper['perplexity']:.2f} | {paper['bleu']:.1f} |\n"
-        )
-    return _HEAD + "".join(lines)
+        changed = [f"{key} {hparams[key]}" for key in base if hparams[key] != base[key]]
+        table[each["row"]] = {
+            "changes": ", ".join(changed) or "-",
+            "parameters": f"{each['parameters']:,}",
+            "perplexity": _figure(each, "perplexity"),
+            "BLEU": _figure(each, "bleu"),
+            "seeds": str(len(each["seeds"])),
+            "paper: parameters": f"{millions}M" if millions else "-",
+            "paper: perplexity": f"{paper['perplexity']:.2f}",
+            "paper: BLEU": f"{paper['bleu']:.1f}",
+        }
+    return "\n".join(markdown(table)) + "\n"
 
 
 def _figure(row: dict[str, Any], name: str) -> str:
-    each = row[f"{name}_of_each"]
-    if len(each) == 1:
-        return f"{row[name]:.2f}"
-    return f"{row[name]:.2f} ({', '.join(f'{value:.2f}' for value in each)})"
+    mean, *each = (f"{x:.2f}" for x in (row[name], *row[f"{name}_of_each"]))
+    return f"{mean} ({', '.join(each)})" if len(each) > 1 else mean
