@@ -15,7 +15,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from flags import several
+from flags import REQUIRED, parser, several
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.atomic_file import read_lines
@@ -47,28 +47,27 @@ Translations = list[tuple[str, float]]
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates with all batchings and prints the differences."""
-    args = _parse(argv)
+    args = parser(
+        __doc__,
+        ("model_dir", str, REQUIRED, "model directory"),
+        ("checkpoint", str, "best", "see t2t_repro.translate"),
+        ("input_file", str, REQUIRED, "file with one sentence per line"),
+        ("saved_model", str, None, "version folder of an export to check as well"),
+        ("batch_sizes", several(cli.at_least(1)), "1,7,32,128", "sentences per batch"),
+    ).parse_args(argv)
     lines = read_lines(args.input_file)
     cli.start_tensorflow(args.verbose)
     ways = translations(args, lines)
     _, expected = next(ways)
     comparisons = [compare(name, expected, other) for name, other in ways]
-    failed = [
-        each
-        for each in comparisons
-        if each.others or len(each.ties) > MOST_TIES * len(lines)
-    ]
-    text = [
-        f"{len(lines):,} lines, compared with translation one by one:",
-        *map(describe, comparisons),
-    ]
-    values = {
-        "lines": len(lines),
-        "ways": [each._asdict() for each in comparisons],
-        "passed": not failed,
-    }
-    cli.print_result("\n".join(text), values, args.json)
-    if failed:
+    passed = not any(
+        each.others or len(each.ties) > MOST_TIES * len(lines) for each in comparisons
+    )
+    text = f"{len(lines):,} lines, compared with translation one by one:"
+    compared = [each._asdict() for each in comparisons]
+    values = {"lines": len(lines), "ways": compared, "passed": passed}
+    cli.print_result("\n".join([text, *map(describe, comparisons)]), values, args.json)
+    if not passed:
         sys.exit(1)
 
 
@@ -142,24 +141,6 @@ def describe(comparison: Comparison) -> str:
             for number, one, two in rows
         ]
     return "\n".join(lines)
-
-
-def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = cli.ArgumentParser(
-        "Checks that translations do not depend on the composition of batches."
-    )
-    add = parser.add_argument
-    add("--model_dir", required=True, help="model directory")
-    add("--checkpoint", default="best", help="see t2t_repro.translate")
-    add("--input_file", required=True, help="file with one sentence per line")
-    add("--saved_model", help="version folder of the exported model to check as well")
-    add(
-        "--batch_sizes",
-        type=several(cli.at_least(1)),
-        default="1,7,32,128",
-        help="batch sizes in sentences, separated by commas",
-    )
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

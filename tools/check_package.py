@@ -30,7 +30,7 @@ from typing import Any
 
 from benchmarks.report import say
 from colab_packages import check_colab
-from flags import several
+from flags import parser, several
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -46,7 +46,13 @@ _PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, tests all installations and prints the results."""
-    args = _parser().parse_args(argv)
+    args = parser(
+        __doc__,
+        ("python", several(str), "python3", "interpreters, separated by commas"),
+        ("full", bool, False, "train and score completely in the first environment"),
+        ("lowest", bool, False, "install the lowest versions that setup.cfg allows"),
+        ("work_dir", str, None, "folder to keep wheel, sdist and environments in"),
+    ).parse_args(argv)
     pythons = [_interpreter(name) for name in args.python]
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(args.work_dir or temporary).resolve()
@@ -66,45 +72,16 @@ def main(argv: Sequence[str] | None = None) -> None:
             results.append(check_install(python, archive, work, constraints, full))
             say(describe(results[-1]))
     names = [archive.name for archive in archives]
-    cli.print_result(
-        f"{len(results)} installations work: {', '.join(names)}",
-        {"archives": names, "colab_adds": added, "installations": results},
-        args.json,
-    )
-
-
-def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Builds wheel and sdist, installs each into an empty environment of each "
-        "Python, and runs a short version of the quickstart there."
-    )
-    add = parser.add_argument
-    add(
-        "--python",
-        type=several(str),
-        default="python3",
-        help="Python interpreters, separated by commas",
-    )
-    add(
-        "--full",
-        action="store_true",
-        help="train and score the complete quickstart in the first environment",
-    )
-    add(
-        "--lowest",
-        action="store_true",
-        help="install the lowest version of each package that setup.cfg allows",
-    )
-    add("--work_dir", help="folder to keep wheel, sdist and environments in")
-    return parser
+    values = {"archives": names, "colab_adds": added, "installations": results}
+    text = f"{len(results)} installations work: {', '.join(names)}"
+    cli.print_result(text, values, args.json)
 
 
 def _interpreter(name: str) -> str:
     """Returns the absolute path of an interpreter."""
-    path = shutil.which(name)
-    if path is None:
-        raise UserError(f"--python {name}: no such program")
-    return os.path.abspath(path)
+    if path := shutil.which(name):
+        return os.path.abspath(path)
+    raise UserError(f"--python {name}: no such program")
 
 
 def build(work: Path) -> list[Path]:
@@ -133,29 +110,27 @@ def tracked_files() -> list[str]:
 
 def package_files(root: Path) -> set[str]:
     """Returns the files of an installed package, by their names in a wheel."""
-    package = {
-        path.relative_to(root).as_posix()
-        for path in root.glob("t2t_repro/**/*")
+    paths = [*root.glob("t2t_repro/**/*"), *root.glob("configs/*.yaml")]
+    return {
+        _name_in_wheel(path.relative_to(root).as_posix())
+        for path in paths
         if path.is_file() and path.parent.name != "__pycache__"
     }
-    return package | {
-        f"t2t_repro/configs/{p.name}" for p in root.glob("configs/*.yaml")
-    }
+
+
+def _name_in_wheel(name: str) -> str:
+    """Returns a file's name in a wheel; `configs/` becomes `t2t_repro/configs/`."""
+    return f"t2t_repro/{name}" if name.startswith("configs/") else name
 
 
 def names_in(archive: Path) -> set[str]:
-    """Returns the files in a wheel or an sdist, by their names in a wheel.
-
-    `configs/` of an sdist becomes `t2t_repro/configs/`, as in a wheel.
-    """
+    """Returns the files in a wheel or an sdist, by their names in a wheel."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             return set(wheel.namelist())
     with tarfile.open(archive) as sdist:
-        names = {m.name.partition("/")[2] for m in sdist.getmembers() if m.isfile()}
-    return {
-        f"t2t_repro/{name}" if name.startswith("configs/") else name for name in names
-    }
+        names = [each.name for each in sdist.getmembers() if each.isfile()]
+    return {_name_in_wheel(name.partition("/")[2]) for name in names}
 
 
 def check_contents(archive: Path, root: Path) -> None:
@@ -234,12 +209,8 @@ def _try(
     """Runs all commands with --help, then trains, exports and translates."""
 
     def command(module: str, *flags: str, stdin: str = "") -> str:
-        return _run(
-            [own, "-m", f"t2t_repro.{module}", *flags],
-            cwd=folder,
-            what=f"{name}: t2t_repro.{module}",
-            stdin=stdin,
-        )
+        what, program = f"{name}: t2t_repro.{module}", f"t2t_repro.{module}"
+        return _run([own, "-m", program, *flags], cwd=folder, what=what, stdin=stdin)
 
     printed = "import t2t_repro; print(t2t_repro.__file__)"
     where = _run([own, "-c", printed], cwd=folder, what=name)
@@ -273,25 +244,17 @@ def describe(result: dict[str, Any]) -> str:
     """Formats the result of an installation as one line."""
     score = f", BLEU {result['bleu']:.2f}" if "bleu" in result else ""
     return (
-        f"{result['python']}, TensorFlow {result['tensorflow']}, {result['archive']}: "
-        f"installed in "
-        f"{result['install_seconds']} s, {result['steps']:,} steps, export and "
-        f"translation in {result['seconds']} s{score}"
-    )
+        "{python}, TensorFlow {tensorflow}, {archive}: installed in {install_seconds} "
+        "s, {steps:,} steps, export and translation in {seconds} s"
+    ).format_map(result) + score
 
 
 def _run(command: list[str], cwd: Path, what: str, stdin: str = "") -> str:
     """Runs a program without access to the checkout's modules; returns its output."""
     hidden = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
-    environment = {k: v for k, v in os.environ.items() if k not in hidden}
+    env = {k: v for k, v in os.environ.items() if k not in hidden}
     process = subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment,
-        input=stdin,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
+        command, cwd=cwd, env=env, input=stdin, capture_output=True, encoding="utf-8"
     )
     if process.returncode:
         last = " | ".join((process.stdout + process.stderr).strip().splitlines()[-5:])

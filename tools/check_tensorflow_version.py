@@ -18,8 +18,10 @@ from typing import Any
 
 from benchmarks.in_turn import Process, peer
 from environments import make_environment
+from flags import REQUIRED, parser
 
 from t2t_repro.command_line import cli
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 
 # Kernels of different versions round differently in float32.
@@ -28,49 +30,32 @@ _PACKAGES = ("tensorflow", "tensorflow-text")
 _DEFAULT_LINES = ("one two three", "", "1 2 3 4 5 6 7 8", "a € 日本 b")
 
 
-def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Compares the outputs of an export under another version of TensorFlow."
-    )
-    add = parser.add_argument
-    add("--export_dir", required=True, help="folder of the versions")
-    add("--tensorflow", default="2.20", help="major and minor version of TensorFlow")
-    environment = "folder of the environment, reused if present (default: temporary)"
-    add("--environment", help=environment)
-    add("--source_file", help="file whose first 32 lines are translated")
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the export under both versions and prints differences."""
-    args = _parser().parse_args(argv)
+    args = parser(
+        __doc__,
+        ("export_dir", str, REQUIRED, "folder of the versions"),
+        ("tensorflow", str, "2.20", "major and minor version of TensorFlow"),
+        ("environment", str, None, "folder to keep the environment in, or to reuse"),
+        ("source_file", str, None, "file whose first 32 lines are translated"),
+    ).parse_args(argv)
     version = _newest(Path(args.export_dir))
-    lines = list(_DEFAULT_LINES)
-    if args.source_file:
-        text = Path(args.source_file).read_text(encoding="utf-8")
-        lines = text.split("\n")[:32]
+    lines = read_lines(args.source_file)[:32] if args.source_file else _DEFAULT_LINES
     with tempfile.TemporaryDirectory() as temporary:
         packages = [f"{name}=={args.tensorflow}.*" for name in _PACKAGES]
         python = make_environment(Path(args.environment or temporary), packages)
         there = answers(python, version, lines)
     here = answers(sys.executable, version, lines)
-    different, worst = compare(
-        *([each["outputs"] for each in x] for x in (here, there))
+    outputs = ([each["outputs"] for each in answered] for answered in (here, there))
+    different, worst = compare(*outputs)
+    other, ours = there[0]["tensorflow"], here[0]["tensorflow"]
+    values = {"tensorflow": other, "here": ours, "lines": len(lines)}
+    values |= {"different_texts": different, "largest_difference": worst}
+    text = (
+        f"TensorFlow {other} compared with {ours}, {len(lines)} lines, all signatures: "
+        f"{different} texts differ, numbers differ by at most {worst:.1e}"
     )
-    values = {
-        "tensorflow": there[0]["tensorflow"],
-        "here": here[0]["tensorflow"],
-        "lines": len(lines),
-        "different_texts": different,
-        "largest_difference": worst,
-    }
-    cli.print_result(
-        f"TensorFlow {values['tensorflow']} compared with {values['here']}, "
-        f"{len(lines)} lines, all signatures: {different} texts differ, numbers differ "
-        f"by at most {worst:.1e}",
-        values,
-        args.json,
-    )
+    cli.print_result(text, values, args.json)
     if different or worst > _TOLERANCE:
         sys.exit(1)
 
@@ -90,15 +75,13 @@ def answers(python: str, version: Path, lines: Sequence[str]) -> list[dict[str, 
         Answers of `peers/run_export.py`.
     """
     export = peer(f"{version} under {python}", python, "run_export.py", str(version))
-    single = {"text": lines}
-    pairs = single | {"translation": lines}
+    single, pairs = {"text": lines}, {"text": lines, "translation": lines}
+    inputs = {"serving_default": single, "nbest": single}
+    inputs |= {"score": pairs, "attention": pairs}
     with tempfile.TemporaryDirectory() as log, Process(export, Path(log)) as process:
         return [
-            process.ask({"signature": name, "inputs": inputs})
-            for name, inputs in (
-                *(("serving_default", single), ("nbest", single)),
-                *(("score", pairs), ("attention", pairs)),
-            )
+            process.ask({"signature": name, "inputs": each})
+            for name, each in inputs.items()
         ]
 
 

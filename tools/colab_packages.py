@@ -5,12 +5,12 @@ versions), in which pip resolves the requirements without installing them.
 """
 
 import json
-import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 from environments import make_environment
+from packaging.utils import canonicalize_name
 
 from t2t_repro.system.errors import UserError
 
@@ -53,20 +53,19 @@ def check_colab(project: Path, packages: Path = PACKAGES) -> list[str]:
         )
     if unknown := sorted(installed.keys() - versions.keys()):
         raise UserError(
-            f"{packages.name} does not list {', '.join(unknown)}, which "
-            f"{project.name} requires: add Colab's version, or the name if Colab lacks "
-            "the package"
+            f"{packages.name} does not list {', '.join(unknown)}, which {project.name} "
+            "requires: add Colab's version, or only the name if Colab lacks it"
         )
     return [f"{name} {version}" for name, version in installed.items()]
 
 
 def read_packages(path: Path) -> dict[str, str]:
     """Returns the version of each package, "" if Colab lacks it, by normalized name."""
-    versions = {}
+    versions: dict[str, str] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             name, _, version = line.partition("==")
-            versions[_normalized(name)] = version
+            versions[canonicalize_name(name)] = version
     return versions
 
 
@@ -92,9 +91,4 @@ def _resolve(python: str, project: Path, report: Path) -> dict[str, str]:
         raise UserError(f"pip cannot resolve {project.name} in Colab: {last}")
     installs = json.loads(report.read_text(encoding="utf-8"))["install"]
     packages = [each["metadata"] for each in installs if not each["requested"]]
-    return dict(sorted((_normalized(p["name"]), p["version"]) for p in packages))
-
-
-def _normalized(name: str) -> str:
-    """Normalizes the name of a package by PEP 503."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return dict(sorted((canonicalize_name(p["name"]), p["version"]) for p in packages))

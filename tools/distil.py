@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.report import say
+from flags import REQUIRED, parser
 
 from t2t_repro.command_line import cli
 from t2t_repro.problems.problem import SPLITS, Problem
@@ -27,7 +28,13 @@ from t2t_repro.system.errors import UserError
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, writes the data, runs `translate` and `train`."""
-    args = _parser().parse_args(argv)
+    args = parser(
+        __doc__,
+        ("teacher", str, REQUIRED, "model directory of the teacher"),
+        ("data_dir", str, REQUIRED, "folder for the student's training data"),
+        ("model_dir", str, REQUIRED, "model directory of the student"),
+        ("hparams", str, "student", "the student's hyper-parameter set with overrides"),
+    ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     teacher, folder = ModelDir(Path(args.teacher)), Path(args.data_dir)
     problem, vocabulary = teacher.problem(), teacher.tokenizer().file_name
@@ -47,24 +54,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     _run("train", *student_flags(args, problem, teacher.path / vocabulary))
 
 
-def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser("Trains a student on the translations of a teacher.")
-    add = parser.add_argument
-    add("--teacher", required=True, help="model directory of the teacher")
-    add("--data_dir", required=True, help="folder for the student's training data")
-    add("--model_dir", required=True, help="model directory of the student")
-    hparams = "hyper-parameter set of the student, with overrides"
-    add("--hparams", default="student", help=hparams)
-    return parser
-
-
 def write_text(problem: Problem, folder: Path) -> None:
     """Writes the source side of the training split and both sides of the others."""
     for split in SPLITS:
-        sides = (problem.source_lang, problem.target_lang)[
-            : 1 if split == "train" else 2
-        ]
-        for side, lang in enumerate(sides):
+        langs = [problem.source_lang, problem.target_lang]
+        for side, lang in enumerate(langs[:1] if split == "train" else langs):
             with new_text_file(folder / f"{split}.{lang}") as file:
                 file.writelines(f"{pair[side]}\n" for pair in problem.pairs(split))
 

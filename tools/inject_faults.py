@@ -16,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.in_turn import failure
+from flags import parser
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -111,13 +111,13 @@ class Injector:
                 "train_steps in --hparams"
             )
         writing = [path.name for path in (folder / "checkpoints").glob(f"{_WRITING}*")]
+        name = writing[0].removeprefix(_WRITING) if writing else None
         saved = max(_steps(folder), default=0)
         with self._process(folder) as process:
             self._finish(folder, process)
         compared, different = compare(self._reference, folder)
         if not different:
             shutil.rmtree(folder)
-        name = writing[0].removeprefix(_WRITING) if writing else None
         return Kill(number, seconds, saved, name, compared, different)
 
     def _start_and_kill(self, folder: Path, while_saving: bool) -> float | None:
@@ -134,7 +134,7 @@ class Injector:
                 time.sleep(self._random.uniform(0, 0.004))
             else:
                 time.sleep(self._random.uniform(0, self._seconds))
-            process.send_signal(signal.SIGKILL)
+            process.kill()
             seconds = time.monotonic() - began
             return seconds if process.wait() == -signal.SIGKILL else None
 
@@ -143,15 +143,14 @@ class Injector:
         """Starts the command and kills it at the end of the context."""
         command = [sys.executable, "-m", "t2t_repro.train", *self._train]
         folders = ["--data_dir", f"{self._work_dir}/data", "--model_dir", str(folder)]
-        with open(self._log(folder), "wb") as log:
-            process = subprocess.Popen(
-                [*command, *folders], stdout=log, stderr=subprocess.STDOUT
-            )
+        with (
+            open(self._log(folder), "wb") as log,
+            subprocess.Popen([*command, *folders], stdout=log, stderr=log) as process,
+        ):
             try:
                 yield process
             finally:
                 process.kill()
-                process.wait()
 
     def _log(self, folder: Path) -> Path:
         return self._work_dir / f"{folder.name}.txt"
@@ -181,33 +180,26 @@ def compare(expected: Path, actual: Path) -> tuple[int, list[str]]:
         in only one directory, variables as `FOLDER/FILE NAME`, files, and temporary
         files that were left behind.
     """
-    compared, different = 0, []
     folders = [_folders(directory) for directory in (expected, actual)]
-    different += [f"{name} is not in both" for name in sorted(folders[0] ^ folders[1])]
+    different = [f"{name} is not in both" for name in sorted(folders[0] ^ folders[1])]
+    both, compared = (expected, actual), 0
     for name in sorted(folders[0] & folders[1]):
-        ours, theirs = (_tensors(directory / name) for directory in (expected, actual))
+        ours, theirs = (_tensors(directory / name) for directory in both)
         compared += len(ours)
-        different += [
-            f"{name}/{tensor}"
-            for tensor in sorted(ours.keys() | theirs.keys())
-            if ours.get(tensor) != theirs.get(tensor)
-        ]
-    for name, read in (
-        *((table, _rows_without_speed) for table in TABLES),
-        *((file, Path.read_bytes) for file in FILES),
-    ):
+        unequal = {tensor for tensor, _ in ours.items() ^ theirs.items()}
+        different += [f"{name}/{tensor}" for tensor in sorted(unequal)]
+    for name in (*TABLES, *FILES):
+        read = _rows_without_speed if name in TABLES else Path.read_bytes
         if read(expected / name) != read(actual / name):
             different.append(name)
-    debris = [str(path.relative_to(actual)) for path in actual.rglob(".*")]
-    return compared, different + [f"{name} was left behind" for name in sorted(debris)]
+    debris = sorted(str(path.relative_to(actual)) for path in actual.rglob(".*"))
+    return compared, different + [f"{name} was left behind" for name in debris]
 
 
 def _folders(directory: Path) -> set[str]:
     """Returns the checkpoint folders of a model directory."""
-    return {
-        str(path.parent.relative_to(directory))
-        for path in directory.glob("**/checkpoint.json")
-    }
+    paths = directory.glob("**/checkpoint.json")
+    return {str(path.parent.relative_to(directory)) for path in paths}
 
 
 def _tensors(checkpoint: Path) -> dict[str, tuple[str, bytes]]:
@@ -252,7 +244,15 @@ def _wait_for_saving(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, kills and compares training runs, and prints the results."""
-    args = _parse(argv)
+    args = parser(
+        __doc__,
+        ("kills", cli.at_least(1), 20, "number of kills"),
+        ("seed", cli.at_least(0), 1, "random seed of the kill times"),
+        ("hparams", str, HPARAMS, "hyper-parameter set with overrides"),
+        ("strategy", str, "one_device", "see t2t_repro.train"),
+        ("replicas", cli.at_least(0), 0, "see t2t_repro.train"),
+        ("work_dir", str, None, "empty or new folder to keep differing models in"),
+    ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     stream = sys.stderr if args.json else sys.stdout
     train = ["--hparams", args.hparams, "--strategy", args.strategy]
@@ -269,30 +269,11 @@ def main(argv: Sequence[str] | None = None) -> None:
             kills.append(injector.kill(number))
             print(kills[-1].line(args.kills), file=stream, flush=True)
     identical = sum(not kill.different for kill in kills)
-    text = f"{identical} of {args.kills} identical"
     values = {"identical": identical, "kills": [kill._asdict() for kill in kills]}
+    text = f"{identical} of {args.kills} identical"
     cli.print_result(text, values, args.json)
     if identical < args.kills:
         sys.exit(EXIT_DIFFERENT)
-
-
-def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = cli.ArgumentParser(
-        "Kills training runs at random times, resumes them, and checks that they are "
-        "bit-identical to an uninterrupted run."
-    )
-    add = parser.add_argument
-    add("--kills", type=cli.at_least(1), default=20, help="number of kills")
-    seed = "random seed of the kill times"
-    add("--seed", type=cli.at_least(0), default=1, help=seed)
-    hparams = "hyper-parameter set with overrides; trained on the set's problem"
-    add("--hparams", default=HPARAMS, help=hparams)
-    add("--strategy", default="one_device", help="see t2t_repro.train")
-    replicas = "see t2t_repro.train"
-    add("--replicas", type=cli.at_least(0), default=0, help=replicas)
-    work_dir = "empty or new folder to keep data, logs and differing models in"
-    add("--work_dir", help=work_dir)
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from flags import REQUIRED, parser
 from tqdm import tqdm
 
 from t2t_repro import problems
@@ -94,17 +95,14 @@ class Treebank:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and writes the trees."""
-    parser = cli.ArgumentParser(
-        "Augments the training trees of a treebank by exchanging constituents."
-    )
-    add, count = parser.add_argument, cli.at_least(1)
-    add("--data_dir", required=True, help="folder of the treebank")
-    add("--trees", type=count, default=60_000, help="number of trees to write")
-    probability = "probability of replacing a constituent"
-    add("--probability", type=cli.share, default=0.2, help=probability)
-    add("--most_words", type=count, default=60, help="maximum words per tree")
-    add("--seed", type=cli.at_least(0), default=1, help="random seed")
-    args = parser.parse_args(argv)
+    args = parser(
+        __doc__,
+        ("data_dir", str, REQUIRED, "folder of the treebank"),
+        ("trees", cli.at_least(1), 60_000, "number of trees to write"),
+        ("probability", cli.share, 0.2, "probability of replacing a constituent"),
+        ("most_words", cli.at_least(1), 60, "maximum words per tree"),
+        ("seed", cli.at_least(0), 1, "random seed"),
+    ).parse_args(argv)
     treebank = Treebank(problems.create(WSJ_ONLY, args.data_dir).pairs("train"))
     path = Path(args.data_dir) / "semi.trees"
     generator = random.Random(args.seed)
@@ -112,11 +110,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         for _ in tqdm(range(args.trees), unit=" trees", disable=None):
             tree = treebank.recombined(generator, args.probability, args.most_words)
             file.write(f"{tree}\n")
-    cli.print_result(
-        f"wrote {args.trees:,} trees to {path}",
-        {"file": str(path), "trees": args.trees},
-        args.json,
-    )
+    text = f"wrote {args.trees:,} trees to {path}"
+    cli.print_result(text, {"file": str(path), "trees": args.trees}, args.json)
 
 
 def _pieces(marks: Sequence[Mark], words: Sequence[str]) -> list[Piece]:

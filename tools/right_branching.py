@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
+from flags import REQUIRED, one_of, parser
+
 from t2t_repro import problems
 from t2t_repro.command_line import cli
 from t2t_repro.evaluation.parseval import COLLINS, parseval
@@ -21,26 +23,19 @@ from t2t_repro.problems.parse_wsj import PARSING
 from t2t_repro.problems.problem import SPLITS
 from t2t_repro.problems.trees import Kind, Mark, parts_of_speech, read_tags, spell
 from t2t_repro.system.atomic_file import new_text_file
-from t2t_repro.system.errors import UserError
 
 _UNKNOWN = "NP"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, counts labels and prints the score of a split."""
-    parser = cli.ArgumentParser("Scores the right-branching baseline.")
-    parser.add_argument("--data_dir", required=True, help="folder of the treebank")
-    parser.add_argument("--problem", default="parse_wsj", help="parsing problem")
-    parser.add_argument(
-        "--split", default="test", choices=SPLITS, help="split to score"
-    )
-    parser.add_argument("--output_file", help="output file for the baseline's trees")
-    args = parser.parse_args(argv)
-    if args.problem not in PARSING:
-        raise UserError(
-            f"--problem {args.problem} is not a parsing problem; choose one of "
-            f"{', '.join(PARSING)}"
-        )
+    args = parser(
+        __doc__,
+        ("data_dir", str, REQUIRED, "folder of the treebank"),
+        ("problem", one_of(PARSING), "parse_wsj", "parsing problem"),
+        ("split", one_of(SPLITS), "test", "split to score"),
+        ("output_file", str, None, "output file for the baseline's trees"),
+    ).parse_args(argv)
     problem = problems.create(args.problem, args.data_dir)
     labels = most_frequent_labels(tags for _, tags in problem.pairs("train"))
     gold, baseline = [], []

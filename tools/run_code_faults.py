@@ -22,6 +22,7 @@ from pathlib import Path
 
 from code_faults.fault_list import FAULTS_FILE, Fault, check_faults, read_faults
 from code_faults.runner import CAUGHT, ESCAPED, Outcome, Runner
+from flags import REQUIRED, parser
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.atomic_file import read_lines, write_text_atomically
@@ -34,16 +35,15 @@ _COLUMNS = ["room", "fault", "outcome", "seconds", "failed test"]
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the tests on faults without an outcome; prints progress and a summary."""
-    parser = cli.ArgumentParser("Runs the tests on code with faults.", False)
-    add = parser.add_argument
-    output = "table of outcomes (TSV); an existing table is resumed"
-    add("--output", required=True, help=output)
-    add("--only", help="names of faults, separated by commas (default: all)")
-    timeout = "time limit per fault in seconds"
-    add("--timeout", type=cli.at_least(1), default=1800, help=timeout)
-    add("--faults", default=str(FAULTS_FILE), help="list of faults (YAML)")
-    add("--tree", default=str(ROOT), help="git checkout to copy")
-    args = parser.parse_args(argv)
+    args = parser(
+        __doc__,
+        ("output", str, REQUIRED, "table of outcomes (TSV), resumed if present"),
+        ("only", str, None, "names of faults, separated by commas (default: all)"),
+        ("timeout", cli.at_least(1), 1800, "time limit per fault in seconds"),
+        ("faults", str, str(FAULTS_FILE), "list of faults (YAML)"),
+        ("tree", str, str(ROOT), "git checkout to copy"),
+        json_flag=False,
+    ).parse_args(argv)
     path, tree = Path(args.output), Path(args.tree).resolve()
     listed, outcomes = read_faults(Path(args.faults)), read_outcomes(path)
     check_faults(listed, tree)
@@ -57,14 +57,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             for number, fault in enumerate(waiting, 1):
                 outcome = outcomes[fault.name] = runner.run(fault)
                 write_outcomes(path, listed, outcomes)
-                mean = (time.monotonic() - began) / number
+                left = (time.monotonic() - began) * (len(waiting) / number - 1) / 60
                 line = f"{fault.name}: {outcome.kind} {outcome.test}".rstrip()
-                progress = f"{number}/{len(waiting)}"
-                remaining = f"{mean * (len(waiting) - number) / 60:.0f} min left"
-                print(
-                    f"[{progress}] {line} ({outcome.seconds:.0f} s; {remaining})",
-                    flush=True,
-                )
+                times = f"{outcome.seconds:.0f} s; {left:.0f} min left"
+                print(f"[{number}/{len(waiting)}] {line} ({times})", flush=True)
         finally:  # Prints the summary also after Ctrl-C.
             print(summary(faults, outcomes))
     if any(outcomes[fault.name].kind != CAUGHT for fault in faults):

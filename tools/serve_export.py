@@ -10,41 +10,23 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from flags import REQUIRED, parser
+
 from t2t_repro.command_line import cli
-
-
-def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Serves the newest version of an export on 127.0.0.1 until it is interrupted. "
-        "This test server simulates TensorFlow Serving; it is too slow and too simple "
-        "to replace it.",
-        json_flag=False,
-    )
-    parser.add_argument("--export_dir", required=True, help="folder of the versions")
-    parser.add_argument(
-        "--model_name", required=True, help="name of the model in requests"
-    )
-    parser.add_argument(
-        "--port",
-        type=cli.at_least(0, 65_535),
-        default=8500,
-        help="gRPC port, or 0 for a free port",
-    )
-    parser.add_argument(
-        "--rest_port",
-        type=cli.at_least(0, 65_535),
-        default=8501,
-        help="REST port, or 0 for a free port",
-    )
-    parser.add_argument(
-        "--no_batching", action="store_true", help="run each request separately"
-    )
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and serves the export."""
-    args = _parser().parse_args(argv)
+    port = cli.at_least(0, 65_535)
+    args = parser(
+        __doc__,
+        ("export_dir", str, REQUIRED, "folder of the versions"),
+        ("model_name", str, REQUIRED, "name of the model in requests"),
+        ("port", port, 8500, "gRPC port, or 0 for a free port"),
+        ("rest_port", port, 8501, "REST port, or 0 for a free port"),
+        ("no_batching", bool, False, "run each request separately"),
+        json_flag=False,
+    ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     from serving_harness.batching import BatchingParameters
     from serving_harness.running import serving

@@ -39,9 +39,8 @@ class Finding:
     @property
     def passed(self) -> bool:
         """Whether the array was used and, if compared, is within the tolerance."""
-        if self.difference is None:
-            return self.used
-        return self.difference <= self.tolerance
+        difference = self.difference
+        return self.used if difference is None else difference <= self.tolerance
 
     def line(self) -> str:
         """Formats the finding as one line of text."""

@@ -38,11 +38,11 @@ def t2t_bleu(
     Raises:
         UserError: The lists are empty or of different lengths.
     """
-    tokens = [
-        [tokenize(line if cased else line.lower()) for line in lines]
-        for lines in (references, hypotheses)
-    ]
-    return 100 * corpus_bleu(tokens[0], tokens[1])
+
+    def tokens(lines: Sequence[str]) -> list[list[str]]:
+        return [tokenize(line if cased else line.lower()) for line in lines]
+
+    return 100 * corpus_bleu(tokens(references), tokens(hypotheses))
 
 
 def tokenize(text: str) -> list[str]:

@@ -48,12 +48,8 @@ def check_bleu(sheet: Sheet) -> None:
         sheet.compare(name, ours, BLEU)
     lines = sheet.take("tokenize/text")
     sheet.compare_equal("tokenize/tokens", [tokenize(line) for line in lines])
-    pairs = zip(
-        sheet.take("compute_bleu_ids/reference"),
-        sheet.take("compute_bleu_ids/hypothesis"),
-        strict=True,
-    )
-    ours = [corpus_bleu(reference, hypothesis) for reference, hypothesis in pairs]
+    sides = (f"compute_bleu_ids/{side}" for side in ("reference", "hypothesis"))
+    ours = list(map(corpus_bleu, *map(sheet.take, sides)))
     sheet.compare("compute_bleu_ids/bleu", ours, BLEU / 100)
 
 
