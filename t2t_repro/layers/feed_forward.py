@@ -12,7 +12,6 @@ from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 from t2t_repro.system.dispatch import dispatched
 
-
 relu = dispatched(ops.relu)
 
 
