@@ -63,7 +63,7 @@ def measure(
 ) -> None:
     """Exports a model to `folder` and times both processes on batches of texts.
 
-    `tables` is updated after each round.
+    `tables` is updated after each batch, the speed after each round.
     """
     export_dir = folder / "exported"
     version = str(export_dir / "1")
@@ -81,11 +81,12 @@ def measure(
         begin=requests[:1],
     ):
         answers[name].append(answer)
-        if name == THERE and not len(answers[THERE]) % len(batches):
+        if name == THERE:
             files = (file for file in Path(version).rglob("*") if file.is_file())
             size = sum(file.stat().st_size for file in files) / MEBIBYTE
             tables["export"] = {THERE: {"MiB on disk": size} | export_figures(answers)}
-            tables["speed"] = speed_figures(answers, len(batches))
+            if not len(answers[THERE]) % len(batches):
+                tables["speed"] = speed_figures(answers, len(batches))
 
 
 def export_figures(answers: dict[str, list[Result]]) -> Result:

@@ -50,19 +50,18 @@ def main(argv: Sequence[str] | None = None) -> None:
             size: start_up.write_model_dir(size, args.vocab_size, folder / size)
             for size in args.sizes
         }
-        tables[TITLE] = start_up.time_one_line(commands, args.rounds)
+        start_up.time_one_line(commands, args.rounds, tables.setdefault(TITLE, {}))
         if args.peers_python:
             memory: Result = {}
             tables["memory of a batch (MiB)"] = memory
             for title, vocab_size in SHAPES.items():
                 args.vocab_size, args.work_dir = vocab_size, str(folder / title)
                 Path(args.work_dir).mkdir()
-                for program, peak in _memory(args).items():
-                    memory.setdefault(program, {})[title] = peak
+                _measure_memory(args, title, memory)
 
 
-def _memory(args: Namespace) -> dict[str, float]:
-    """Returns the peak memory in MiB of each program that translates a batch.
+def _measure_memory(args: Namespace, title: str, table: Result) -> None:
+    """Adds the peak memory in MiB of each program that translates a batch to a table.
 
     That of TensorFlow's import is subtracted from the memory of t2t_repro.
     """
@@ -80,9 +79,10 @@ def _memory(args: Namespace) -> dict[str, float]:
     batch = f"batch of {args.batch_size}"
     programs = {OURS: own(OURS, "opus_mt.t2t_repro", vars(args) | {"xla": False})}
     programs |= {name: peer(name, *script, task, work) for name, task in PEERS.items()}
-    memory = {name: ask(name, each, batch) for name, each in programs.items()}
-    memory[OURS] -= ask("import", own("import", "start_up.only_import", {}), None)
-    return memory
+    imported = ask("import", own("import", "start_up.only_import", {}), None)
+    for name, each in programs.items():
+        memory = ask(name, each, batch) - (imported if name == OURS else 0)
+        table.setdefault(name, {})[title] = memory
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:

@@ -59,7 +59,8 @@ def works_of(settings: Namespace) -> dict[str, Ids]:
 
     parallel = {f"{settings.batches} batches of {settings.batch_size}": inputs[None]}
     return {
-        **dict(zip(BEGIN, (inputs[None, :1], calls(1, 1)), strict=True)),
+        BEGIN[0]: inputs[None, :1],
+        BEGIN[1]: calls(1, 1),
         **(parallel if settings.batches > 1 else {}),
         f"batch of {settings.batch_size}": inputs[:2, None],
         **{work: calls(n, max(n, 4)) for work, n in small_works(settings).items()},

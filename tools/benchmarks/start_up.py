@@ -101,8 +101,11 @@ def usage_of(*arguments: str) -> Usage:
         stdout=subprocess.DEVNULL,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"},
     )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    finally:
+        process.kill()  # After Ctrl-C, it may still be running.
     if process.returncode:
         raise UserError(f"{' '.join(arguments)} failed; see its error above")
     used = usage.ru_utime + usage.ru_stime
@@ -148,16 +151,18 @@ def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
     return ["-m", "t2t_repro.translate", *named]
 
 
-def time_one_line(commands: Mapping[str, Sequence[str]], rounds: int) -> Result:
-    """Times TensorFlow's import and commands in turn; returns a table.
+def time_one_line(
+    commands: Mapping[str, Sequence[str]], rounds: int, table: Result
+) -> None:
+    """Times TensorFlow's import and commands in turn; `table` gets the figures.
 
-    Its figure `beyond` is the processor time beyond the import's, divided by it.
+    `BEYOND` is the processor time beyond the import's, divided by it.
 
     Args:
         commands: Arguments of Python by name.
         rounds: Number of turns.
+        table: Table that gets a row per command.
     """
-    table: Result = {}
     for _ in range(rounds):
         for name, command in {IMPORT: ("-c", IMPORT), **commands}.items():
             usage = usage_of(*command)
@@ -165,10 +170,9 @@ def time_one_line(commands: Mapping[str, Sequence[str]], rounds: int) -> Result:
             row["s"].append(usage.seconds)
             row[PROCESSOR].append(usage.processor_seconds)
             say(f"  {name}: {usage.processor_seconds:.2f} s of processor time")
-    own = median(table[IMPORT][PROCESSOR])
-    for name in commands:
-        table[name][BEYOND] = median(table[name][PROCESSOR]) / own - 1
-    return table
+            if name != IMPORT:
+                own = median(table[IMPORT][PROCESSOR])
+                row[BEYOND] = median(row[PROCESSOR]) / own - 1
 
 
 def only_import(fields: Mapping[str, Any]) -> None:
