@@ -9,7 +9,7 @@ from t2t_repro.command_line import cli
 Value = TypeVar("Value")
 Flag = tuple[str, Any, Any, str]
 """Name, type, default and help of a flag. The default `REQUIRED` makes a flag required.
-A flag of type `bool` has no value."""
+A flag of type `bool` is a switch without a value."""
 
 REQUIRED = object()
 

@@ -18,6 +18,21 @@ def test_table_has_a_row_per_name_and_a_column_per_workload():
     ]
 
 
+def test_prints_the_gains_before_ctrl_c(tmp_path, monkeypatch, capsys):
+    times = [[2.0, 3.0, 1.0, 1.0]]
+
+    def measured(*_):
+        if not times:
+            raise KeyboardInterrupt
+        return times.pop()
+
+    monkeypatch.setattr(measure_gains, "_times", measured)
+    flags = ["--works=tiny", "--names=top_k,kv_cache", "--output"]
+    with pytest.raises(KeyboardInterrupt):
+        measure_gains.main([*flags, str(tmp_path / "gains.tsv")])
+    assert "| `top_k` | 1.50 |" in capsys.readouterr().out
+
+
 @pytest.mark.medium
 def test_does_not_measure_a_recorded_gain_again(tmp_path):
     output = tmp_path / "gains.tsv"
