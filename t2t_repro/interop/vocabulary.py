@@ -1,13 +1,14 @@
 """Vocabularies of other programs and their SentencePiece models."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from t2t_repro.interop.formats.text import reject_pointer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer, model_pieces
+from t2t_repro.tokenizers.sentencepiece_tokenizer import read_model
 
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 
@@ -19,10 +20,15 @@ class Vocabulary:
     Attributes:
         file: Path of the vocabulary file, for messages.
         pieces: Pieces in the order of the other program's embedding rows.
+        model: SentencePiece model with the same ids; None if it is a separate file.
+        added: Pieces that are cut out of texts before SentencePiece, each with
+            whether decoding omits it.
     """
 
     file: Path
     pieces: tuple[str, ...]
+    model: bytes | None = None
+    added: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def order(self) -> list[int]:
@@ -70,6 +76,8 @@ class Vocabularies:
         counts = {}
         names = ("source", "target")
         for side, model, own in zip(names, models, self.sides, strict=True):
+            if own.model is not None:
+                continue
             pieces = model_pieces(model, side)
             known = len({*pieces} & {*own.pieces})
             if 2 * known < len(pieces):
@@ -94,6 +102,7 @@ class Vocabularies:
             None if self.target is None else self.target.ours,
             source_start=source_start,
             labels=labels,
+            added=self.source.added,
         )
 
 
@@ -131,6 +140,27 @@ def ordered_vocabulary(file: Path, ids: Mapping[str, Any]) -> Vocabulary:
                 f"{file} lacks the required piece {needed}; download the file again"
             )
     return Vocabulary(file, pieces)
+
+
+def piece_vocabulary(file: Path) -> Vocabulary:
+    """Returns the vocabulary of a SentencePiece model, with the model's own ids.
+
+    Raises:
+        UserError: The file is missing or damaged, or the model has no end of sentence.
+    """
+    model = read_piece_model(file)
+    library, proto = read_model(model, str(file))
+    end, unknown = library.eos_id(), library.unk_id()
+    if end < 0:
+        raise UserError(
+            f"{file} has no end of sentence (trained with --eos_id=-1); use the "
+            "vocabulary that Marian was trained with"
+        )
+    # A space distinguishes other special pieces, which no text contains, from these.
+    names = [each.piece for each in proto.pieces]
+    pieces = [f"{p} listed" if p in (END, UNKNOWN, PADDING) else p for p in names]
+    pieces[end], pieces[unknown] = END, UNKNOWN
+    return Vocabulary(file, tuple(pieces), model)
 
 
 def read_piece_model(path: Path) -> bytes:

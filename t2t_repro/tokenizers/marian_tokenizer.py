@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -23,10 +23,13 @@ SPECIAL_PIECES = ("<pad>", "</s>")
 
 _FORMAT = "t2t_repro Marian vocabulary 1"
 _FIELDS = {"source_pieces", "target_pieces", "source_model", "target_model"}
-_DEFAULTS = {"labels": True, "source_start": None}
+_DEFAULTS: dict[str, Any] = {"labels": True, "source_start": None, "added": {}}
 # Label that selects the target language of a multilingual model, such as `>>deu<<`.
 _LABEL = r"^>>[^<>\s]+<<"
 _WORD_START = "\u2581"
+# Separates the parts of a text in the graph. Unicode reserves this character for
+# programs, so texts do not contain it.
+_CUT = "\uffff"
 
 
 class MarianSide(Tokenizer):
@@ -39,6 +42,8 @@ class MarianSide(Tokenizer):
         pieces: The piece of each id.
         has_labels: Whether a text may begin with a language label.
         start: Piece to insert before every text; None: no piece.
+        added: Pieces that are cut out of texts before SentencePiece, each with
+            whether decoding omits it.
 
     Raises:
         UserError: The SentencePiece model is damaged.
@@ -52,14 +57,21 @@ class MarianSide(Tokenizer):
         pieces: list[str],
         has_labels: bool = True,
         start: str | None = None,
+        added: Mapping[str, bool] | None = None,
     ) -> None:
         model = _checked_model(encoded_model, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
         self.unknown_id = pieces.index(UNKNOWN_PIECE)
-        self._has_labels = has_labels
+        added = added or {}
+        # RE2 prefers the first alternative that matches, Transformers the longest one.
+        longest_first = sorted(added, key=len, reverse=True)
+        self._whole = "|".join([*[_LABEL] * has_labels, *map(re.escape, longest_first)])
         self._start = None if start is None else pieces.index(start)
         self._model = SharedModel(model, hashlib.sha256(model).hexdigest())
-        self._pieces = tf.constant(pieces)
+        self._pieces = self._spellings = tf.constant(pieces)
+        if added:
+            words = {each: "" if added[each] else _WORD_START + each for each in added}
+            self._spellings = tf.constant([words.get(each, each) for each in pieces])
         # The table omits the special pieces, so that no text is encoded as one.
         numbers = range(len(SPECIAL_PIECES), len(pieces))
         self._ids = tf.lookup.StaticHashTable(
@@ -75,8 +87,8 @@ class MarianSide(Tokenizer):
         return [piece.decode() for piece in self._pieces.numpy()]
 
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
-        if self._has_labels:
-            pieces = self._tokenize_labelled(text)
+        if self._whole:
+            pieces = self._tokenize_around_whole(text)
         else:
             pieces = self._model.tokenize(text, tf.string)
         ids = pieces.with_values(self._ids.lookup(pieces.values))
@@ -85,24 +97,26 @@ class MarianSide(Tokenizer):
         start = tf.fill([ids.nrows(), 1], tf.constant(self._start, tf.int32))
         return tf.concat([tf.RaggedTensor.from_tensor(start), ids], axis=1)
 
-    def _tokenize_labelled(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """Splits string (batch,) into pieces; a language label is a single piece."""
-        rest = tf.strings.regex_replace(text, _LABEL, "", replace_global=False)
-        label_bytes = tf.strings.length(text) - tf.strings.length(rest)
-        has_label = label_bytes > 0
-        labels = tf.strings.substr(text, tf.zeros_like(label_bytes), label_bytes)
-        return tf.concat(
+    def _tokenize_around_whole(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Splits string (batch,) into pieces; labels and added pieces stay whole."""
+        cut = tf.strings.regex_replace(text, f"({self._whole})", f"{_CUT}\\1{_CUT}")
+        parts = tf.strings.split(cut, _CUT)
+        is_whole = tf.strings.regex_full_match(parts.values, self._whole)
+        pieces = tf.concat(
             [
                 tf.RaggedTensor.from_row_lengths(
-                    tf.boolean_mask(labels, has_label), tf.cast(has_label, tf.int64)
+                    tf.boolean_mask(parts.values, is_whole), tf.cast(is_whole, tf.int64)
                 ),
-                self._model.tokenize(rest, tf.string),
+                self._model.tokenize(tf.where(is_whole, "", parts.values), tf.string),
             ],
             axis=1,
         )
+        # (parts, None) -> (batch, None)
+        row_splits = tf.gather(pieces.row_splits, parts.row_splits)
+        return tf.RaggedTensor.from_row_splits(pieces.values, row_splits)
 
     def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
-        spelled = pieces.with_values(tf.gather(self._pieces, pieces.values))
+        spelled = pieces.with_values(tf.gather(self._spellings, pieces.values))
         text = self._model.detokenize(spelled)
         # `detokenize` keeps the word mark of pieces that are not in this side's
         # SentencePiece model.
@@ -114,10 +128,11 @@ class MarianTokenizer(MarianSide):
 
     A piece that is not in the vocabulary becomes `<unk>`. A language label such as
     `>>deu<<` at the beginning of a text is a single piece, unless the file's `labels`
-    is false. The object encodes the source; `target` has its own SentencePiece model
-    and may have its own vocabulary. The `*.marian` file is JSON and contains both
-    sides. Imported models of OpenNMT-tf use the same format; if the file has
-    `source_start`, this piece is inserted before every source.
+    is false. Pieces in `added` are single pieces anywhere in a text. The object encodes
+    the source; `target` has its own SentencePiece model and may have its own
+    vocabulary. The `*.marian` file is JSON and contains both sides. Imported models of
+    OpenNMT-tf use the same format; if the file has `source_start`, this piece is
+    inserted before every source.
 
     Source: Marian's data/default_vocab.cpp and Transformers'
     models/marian/tokenization_marian.py.
@@ -135,20 +150,28 @@ class MarianTokenizer(MarianSide):
         fields = _parsed(contents, path)
         source = _checked_pieces(fields["source_pieces"], f"{path}: source_pieces")
         has_labels, start = bool(fields["labels"]), fields["source_start"]
+        added = fields["added"]
         if start not in (None, *source[len(SPECIAL_PIECES) :]):
             raise UserError(
                 f"{path}: source_start must be one of the source_pieces after "
                 f"{SPECIAL_PIECES[-1]}; import the model again"
             )
+        if not (isinstance(added, dict) and added.keys() <= {*source} - {""}):
+            raise UserError(
+                f"{path}: added must contain some of the source_pieces; import the "
+                "model again"
+            )
         model = fields["source_model"]
-        super().__init__(contents, path, model, source, has_labels, start)
+        super().__init__(contents, path, model, source, has_labels, start, added)
         labels = [each for each in source if re.fullmatch(_LABEL, each)]
         self._known_labels = tuple(labels) if has_labels else None
         target, self._is_shared = source, fields["target_pieces"] is None
         if not self._is_shared:
             target = _checked_pieces(fields["target_pieces"], f"{path}: target_pieces")
         model = fields["target_model"]
-        self._target = MarianSide(contents, path, model, target, has_labels)
+        self._target = MarianSide(
+            contents, path, model, target, has_labels, added=added
+        )
 
     @classmethod
     def from_pieces(
@@ -159,6 +182,7 @@ class MarianTokenizer(MarianSide):
         target_pieces: Sequence[str] | None = None,
         labels: bool = True,
         source_start: str | None = None,
+        added: Mapping[str, bool] | None = None,
     ) -> MarianTokenizer:
         """Creates a tokenizer from SentencePiece models and vocabularies.
 
@@ -171,6 +195,8 @@ class MarianTokenizer(MarianSide):
                 `source_pieces`.
             labels: Whether a text may begin with a language label.
             source_start: Piece to insert before every source; None: no piece.
+            added: Pieces that are cut out of texts before SentencePiece, each with
+                whether decoding omits it. The source vocabulary contains them.
 
         Raises:
             UserError: A model is damaged, or pieces are invalid, repeated or missing.
@@ -184,6 +210,7 @@ class MarianTokenizer(MarianSide):
         }
         fields |= {} if labels else {"labels": False}
         fields |= {} if source_start is None else {"source_start": source_start}
+        fields |= {"added": dict(added)} if added else {}
         text = json.dumps(fields, ensure_ascii=False, indent=0) + "\n"
         return cls(text.encode(), f"vocab{MARIAN_SUFFIX}")
 

@@ -142,6 +142,26 @@ def test_labels_that_are_not_read_as_labels_are_named():
     assert unknown.endswith("labels: >>deu<<")
 
 
+def test_added_pieces_are_cut_out_before_sentencepiece():
+    added = {"<n>": False, "<n>>": False, "<sep>": True, "a.b|(": False}
+    tokenizer = MarianTokenizer.from_pieces(
+        ENGLISH, ENGLISH, [*pieces_of(ENGLISH), *added], added=added
+    )
+    # Transformers encodes each part between added pieces as a text.
+    parts = ["the dog ", "<n>", "<sep>", " sees", "<n>>", "a cat", "<n>", "a.b|("]
+    library = sentencepiece.SentencePieceProcessor(model_proto=ENGLISH)
+    expected = [
+        piece
+        for part in parts
+        for piece in ([part] if part in added else library.encode(part, out_type=str))
+    ]
+    assert encode_as_pieces(tokenizer, "".join(parts)) == [*expected, "</s>"]
+    assert encode_as_pieces(tokenizer, "") == ["</s>"]
+    ids = tokenizer.encode(tf.constant(["".join(parts)]))
+    text = "the dog <n> sees <n>> a cat <n> a.b|("
+    assert tokenizer.target.decode(ids).numpy().tolist() == [text.encode()]
+
+
 @pytest.mark.parametrize("text", ["</s>", "<pad>", "the </s> dog", ""])
 def test_special_piece_in_a_text_is_plain_text(text):
     pieces = encode_as_pieces(two_vocabularies(), text)
@@ -194,6 +214,7 @@ def file_with(**fields) -> bytes:
         (file_with(source_pieces=["</s>", "<pad>", "<unk>"]), "does not begin with"),
         (file_with(source_pieces=[*SPECIAL, "a"]), "lacks <unk>"),
         (file_with(source_start="</s>"), "source_start must be one of"),
+        (file_with(added={"<n>": True}), "added must contain some of the source_p"),
         (file_with(target_pieces=[*SPECIAL, "<unk>", "a", "a"]), "the piece 'a' twice"),
     ],
 )

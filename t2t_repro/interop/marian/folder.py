@@ -29,6 +29,7 @@ from t2t_repro.interop.vocabulary import (
     Vocabularies,
     Vocabulary,
     ordered_vocabulary,
+    piece_vocabulary,
 )
 from t2t_repro.system.errors import UserError
 
@@ -168,9 +169,11 @@ def _vocabularies(
 
 
 def _vocabulary(path: Path) -> Vocabulary:
+    if path.suffix == ".spm":
+        return piece_vocabulary(path)
     if path.suffix not in (".yml", ".yaml"):
         raise UserError(
-            f"{path}: only vocabularies in YAML (*.vocab.yml) are supported; use a "
-            "model with such a vocabulary"
+            f"{path}: only vocabularies in YAML (*.vocab.yml) and SentencePiece models "
+            "(*.spm) are supported; use a model with such a vocabulary"
         )
     return ordered_vocabulary(path, read_yaml(path))

@@ -60,12 +60,19 @@ def read(
     weights = model.tables.variables(model.vocabularies, model.store.file)
     weights |= take_stacks(model.store, model.program, hparams)
     model.store.reject_remaining()
-    piece_models = _piece_model(folder, "source"), _piece_model(folder, "target")
+    source, target = model.vocabularies.sides
+    piece_models = (
+        source.model or _piece_model(folder, "source"),
+        target.model or _piece_model(folder, "target"),
+    )
     return Source(
         program=model.program,
         weights_file=model.store.file,
         hparams=hparams,
-        tokenizer=model.vocabularies.tokenizer(piece_models),
+        # In Marian's own vocabularies, SentencePiece also cuts out labels.
+        tokenizer=model.vocabularies.tokenizer(
+            piece_models, labels=source.model is None
+        ),
         weights=weights,
         used=model.store.used,
         described=frozenset(described),

@@ -1,20 +1,24 @@
 """Reader of Marian models in Hugging Face Transformers' format (MarianMTModel)."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from t2t_repro.interop.embedding_tables import Tables
-from t2t_repro.interop.formats.array_store import ArrayStore, some
+from t2t_repro.interop.formats.array_store import Arrays, ArrayStore, some
 from t2t_repro.interop.formats.safetensors import read_safetensors
 from t2t_repro.interop.formats.text import own_tables, read_json
 from t2t_repro.interop.formats.torch_file import read_torch
 from t2t_repro.interop.marian.model import MarianModel
 from t2t_repro.interop.marian.search import transformers_search
 from t2t_repro.interop.vocabulary import (
+    END,
     PADDING,
+    UNKNOWN,
     Vocabularies,
     Vocabulary,
     ordered_vocabulary,
@@ -146,23 +150,58 @@ def _hparams(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _weights(folder: Path) -> ArrayStore:
-    """Reads model.safetensors, or pytorch_model.bin if it is missing."""
+    """Reads the weights of the first of the known files in the folder.
+
+    Each file may also be split into several, which an index lists.
+    """
     for name, read in (
         ("model.safetensors", read_safetensors),
         ("pytorch_model.bin", read_torch),
     ):
-        path = folder / name
+        path, index = folder / name, folder / f"{name}.index.json"
         if path.is_file():
             return ArrayStore.of_arrays(path, read(path))
-        if (folder / f"{name}.index.json").is_file():
-            raise UserError(
-                f"{path}.index.json: weights in several files are not supported; save "
-                'them in one file (save_pretrained(FOLDER, max_shard_size="20GB"))'
-            )
+        if index.is_file():
+            return ArrayStore.of_arrays(index, _read_parts(index, read))
     raise UserError(
         f"--folder {folder} contains {CONFIG}, but neither model.safetensors nor "
-        "pytorch_model.bin; download one of them into the folder"
+        "pytorch_model.bin, whole or in parts with an index.json; download one of "
+        "them into the folder"
     )
+
+
+def _read_parts(index: Path, read: Callable[[Path], Arrays]) -> Arrays:
+    """Returns the arrays of all files that an index lists.
+
+    Raises:
+        UserError: The index or a file is damaged, or they contradict each other.
+    """
+    files = read_json(index).get("weight_map")
+    if not (isinstance(files, dict) and files) or any(
+        not (isinstance(name, str) and re.fullmatch(r"[\w.-]*\w", name))
+        for name in files.values()
+    ):
+        raise UserError(
+            f"{index}: weight_map must give the file of each array; download the index "
+            "again"
+        )
+    arrays: Arrays = {}
+    for name in sorted(set(files.values())):
+        path = index.parent / name
+        if not path.is_file():
+            raise UserError(
+                f"{path}: no such file, but {index.name} names it; download it into "
+                "the folder"
+            )
+        part = read(path)
+        listed = {key for key, file in files.items() if file == name}
+        if wrong := sorted(listed ^ part.keys()):
+            raise UserError(
+                f"{index} and {name} list different arrays ({some(wrong)}); download "
+                "both again"
+            )
+        arrays |= part
+    return arrays
 
 
 def _tables(store: ArrayStore, config: Mapping[str, Any]) -> tuple[Tables, str]:
@@ -237,21 +276,50 @@ def _vocabularies(
                 f"{folder / CONFIG}: {name} is {value or size:,}, but the embedding "
                 f"table has {rows:,} rows; the files belong to different models"
             )
-    source = _vocabulary(folder / "vocab.json", tables.source, config)
-    added_file = folder / "added_tokens.json"
-    if added := sorted(_read_optional(added_file).keys() - {*source.pieces}):
-        raise UserError(
-            f"{added_file}: added tokens are not supported ({some(added)}); use the "
-            "model without them"
-        )
+    ids, omitted = _added_tokens(folder)
+    source = _vocabulary(folder / "vocab.json", tables.source, config, ids)
+    source = replace(source, added={token: token in omitted for token in ids})
     path = folder / "target_vocab.json"
     target = _vocabulary(path, tables.target, config) if path.is_file() else None
+    if ids and target:
+        raise UserError(
+            f"--folder {folder}: added tokens ({some(ids)}) are only supported in "
+            f"models without {path.name}; use the model without them"
+        )
     return Vocabularies(source, target)
 
 
-def _vocabulary(path: Path, table: np.ndarray, config: Mapping[str, Any]) -> Vocabulary:
+def _added_tokens(folder: Path) -> tuple[dict[str, Any], set[str]]:
+    """Returns the ids of added tokens, and the tokens that decoding omits.
+
+    Transformers cuts added tokens out of texts before SentencePiece. It lists them in
+    `tokenizer_config.json`, before version 4.34 in `added_tokens.json`.
+    """
+    file = folder / "tokenizer_config.json"
+    ids, omitted = _read_optional(folder / "added_tokens.json"), set()
+    entries = _read_optional(file).get("added_tokens_decoder") or {}
+    for number, entry in entries.items() if isinstance(entries, dict) else ():
+        token = entry.get("content") if isinstance(entry, dict) else None
+        if not isinstance(token, str):
+            raise UserError(
+                f"{file}: token {number:.40} of added_tokens_decoder has no content; "
+                "download the file again"
+            )
+        ids[token] = number
+        if entry.get("special"):
+            omitted.add(token)
+    # Special pieces in a text are encoded as plain text.
+    return {k: ids[k] for k in ids.keys() - {"", END, UNKNOWN, PADDING}}, omitted
+
+
+def _vocabulary(
+    path: Path,
+    table: np.ndarray,
+    config: Mapping[str, Any],
+    added: Mapping[str, Any] | None = None,
+) -> Vocabulary:
     """Reads a vocabulary and checks the ids of its special pieces."""
-    vocabulary = ordered_vocabulary(path, read_json(path))
+    vocabulary = ordered_vocabulary(path, read_json(path) | dict(added or {}))
     for name, piece in (("eos_token_id", "</s>"), ("pad_token_id", PADDING)):
         number, pieces = config[name], vocabulary.pieces
         if not 0 <= number < len(pieces) or pieces[number] != piece:

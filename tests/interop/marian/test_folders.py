@@ -123,12 +123,7 @@ def test_a_softmax_table_that_is_tied_to_another_is_not_used(models, tmp_path):
         np.testing.assert_array_equal(after.weights[name], value)
 
 
-def test_names_added_tokens_and_unused_lists(models, tmp_path):
-    folder = write_folder("transformers", models[0], tmp_path / "transformers")
-    added = folder / "added_tokens.json"
-    added.write_text('{"<new>": 99, "</s>": 0}', encoding="utf-8")
-    with pytest.raises(UserError, match=r"added_tokens.json: .*\(<new>\)"):
-        read(folder)
+def test_names_unused_lists(models, tmp_path):
     folder = write_folder("marian", models[0], tmp_path / "marian")
     with (folder / "decoder.yml").open("a", encoding="utf-8") as file:
         file.write("shortlist:\n- lex.s2t.bin\n- 50\n")
