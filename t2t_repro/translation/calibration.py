@@ -66,7 +66,7 @@ def quantize_model(
     search: DecodingConfig,
     calibration_file: str | None = None,
     weight_bits: int | None = None,
-) -> None:
+) -> int:
     """Quantizes a model to int8 with the activation ranges in its directory.
 
     If the ranges are missing, or `calibration_file` is given, the model is calibrated
@@ -79,6 +79,9 @@ def quantize_model(
         calibration_file: Text for calibration; None for the validation split.
         weight_bits: Number of bits of the weights, 8 or 7. None for the largest number
             that this machine sums exactly, which the function prints.
+
+    Returns:
+        The number of bits.
 
     Raises:
         UserError: The machine does not support int8, the optimized implementations
@@ -128,6 +131,7 @@ def quantize_model(
         weight_bits = int8_matmul.exact_weight_bits()
         print(_CHOICES[weight_bits], file=sys.stderr, flush=True)
     quantization.quantize_model(model, ranges, weight_bits)
+    return weight_bits
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -26,6 +26,9 @@ def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> Decodin
         tokenizer: Tokenizer of the model.
         **changes: Fields of `DecodingConfig` that replace the defaults; None keeps a
             default.
+
+    Raises:
+        UserError: The settings limit every output to 0 tokens.
     """
     unknown = tokenizer.target.unknown_id
     settings: dict[str, Any] = {
@@ -38,7 +41,14 @@ def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> Decodin
         "never": () if hparams.allow_unknown or unknown is None else (unknown,),
     }
     changes = {name: value for name, value in changes.items() if value is not None}
-    return DecodingConfig(**(settings | changes))
+    search = DecodingConfig(**(settings | changes))
+    if not search.longest(1):
+        raise UserError(
+            "extra_length is 0, so every translation would be empty, because the "
+            "length limit of this model does not depend on its input "
+            "(decode_length_factor is 0); set extra_length to at least 1"
+        )
+    return search
 
 
 class Loaded(NamedTuple):
@@ -132,7 +142,10 @@ def load_models(
     if precision == "int8":
         search = search_of(hparams, tokenizer)
         for model, (member_dir, _) in zip(models, members, strict=True):
-            quantize_model(model, member_dir, search, calibration_file, weight_bits)
+            # The first model selects and prints the number of bits.
+            weight_bits = quantize_model(
+                model, member_dir, search, calibration_file, weight_bits
+            )
     model_dirs = [member_dir for member_dir, _ in members]
     folders = [str(checkpoint.path) for _, checkpoint in members]
     return Loaded(models, tokenizer, hparams, model_dirs, folders)

@@ -12,6 +12,7 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from t2t_repro.translation import loading
 from t2t_repro.translation.loading import load_models
 from tests import tiny
 
@@ -30,6 +31,16 @@ def test_search_settings_default_to_the_model(trained):
     ]
     search = loaded.translator(beam_size=3, alpha=0.0).search
     assert search == DecodingConfig(beam_size=3, alpha=0.0, extra_length=2)
+
+
+def test_a_length_limit_of_zero_is_rejected(trained):
+    loaded = load_models(trained.model_dir)
+    assert loaded.search(extra_length=0).longest(3) == 3
+    fixed = loaded.hparams.replace(decode_length_factor=0.0, decode_extra_length=9)
+    loaded = loaded._replace(hparams=fixed)
+    assert loaded.search(extra_length=1).longest(3) == 1
+    with pytest.raises(UserError, match="extra_length is 0, so every translation"):
+        loaded.search(extra_length=0)
 
 
 def test_loads_the_weights_of_the_named_checkpoint(trained):
@@ -65,6 +76,18 @@ def test_loads_ensembles_of_checkpoints_and_models(trained, trained_copy):
     )
     assert one.text == two.text
     assert one.score == pytest.approx(two.score, abs=1e-5)
+
+
+def test_only_the_first_model_selects_the_bits_of_int8(trained, monkeypatch):
+    bits = []
+
+    def quantize(*arguments):
+        bits.append(arguments[-1])
+        return 7
+
+    monkeypatch.setattr(loading, "quantize_model", quantize)
+    load_models(trained.model_dir, ["averaged", "latest"], precision="int8")
+    assert bits == [None, 7]
 
 
 def test_a_folder_may_have_a_comma_in_its_name(trained, tmp_path):
