@@ -6,13 +6,16 @@ the same variable, such as a table that two layers share.
 """
 
 from pathlib import Path
+from typing import Any
 
 from t2t_repro.interop.formats import tensor_bundle
 from t2t_repro.interop.formats.array_store import ArrayStore
 from t2t_repro.runs.checkpoints import TensorFile
 from t2t_repro.system.errors import UserError
 
-_OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
+OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
+"""Key of the object graph in a checkpoint."""
+
 _LISTS = ("variables", "trainable_variables", "keras_api")
 SAVED_MODEL = "saved_model.pb"
 
@@ -34,9 +37,6 @@ class ObjectStore(ArrayStore):
             UserError: The checkpoint is missing, ambiguous or damaged, or was not
                 written by OpenNMT-tf 2.
         """
-        from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-        from tensorflow.core.protobuf import trackable_object_graph_pb2
-
         self.is_saved_model = (path / SAVED_MODEL).is_file()
         if self.is_saved_model:
             prefix = path / "variables" / "variables"
@@ -44,18 +44,12 @@ class ObjectStore(ArrayStore):
             prefix = tensor_bundle.find(path)
         file = TensorFile(prefix)
         super().__init__(prefix, file.shapes(), file.read)
-        if _OBJECTS not in self.shapes:
+        if OBJECTS not in self.shapes:
             raise UserError(
                 f"{prefix} is not a checkpoint of OpenNMT-tf 2; convert a checkpoint "
                 "of version 1 by loading and saving it with OpenNMT-tf 2"
             )
-        graph = trackable_object_graph_pb2.TrackableObjectGraph
-        try:
-            self._nodes = graph.FromString(self.read(_OBJECTS).item()).nodes
-        except DecodeError:
-            raise UserError(
-                f"{prefix}: {_OBJECTS} is damaged; copy the checkpoint again"
-            ) from None
+        self._nodes = _nodes(self)
         self._root = 0 if self.is_saved_model else self._child(0, "model")
         if self._root is None:
             raise UserError(
@@ -97,3 +91,28 @@ class ObjectStore(ArrayStore):
         children = self._nodes[node].children
         for child in sorted(children, key=lambda c: c.local_name in _LISTS):
             self._visit(child.node_id, f"{path}/{child.local_name}", visited)
+
+
+def variable_names(store: ArrayStore) -> dict[str, str]:
+    """Returns the variables' names by their keys; empty without an object graph.
+
+    Raises:
+        UserError: The object graph is damaged.
+    """
+    nodes = _nodes(store) if OBJECTS in store.shapes else ()
+    attributes = (each for node in nodes for each in node.attributes)
+    return {each.checkpoint_key: each.full_name for each in attributes}
+
+
+def _nodes(store: ArrayStore) -> Any:
+    """Parses the object graph; raises UserError if it is damaged."""
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+    graph = trackable_object_graph_pb2.TrackableObjectGraph
+    try:
+        return graph.FromString(store.read(OBJECTS).item()).nodes
+    except DecodeError:
+        raise UserError(
+            f"{store.file}: {OBJECTS} is damaged; copy the checkpoint again"
+        ) from None

@@ -8,12 +8,11 @@ import numpy as np
 
 from t2t_repro.interop.formats.array_store import Arrays, some
 from t2t_repro.interop.formats.tensor_bundle import find, open_bundle
+from t2t_repro.interop.tensor2tensor.former_names import with_current_names
 from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_variables_of
 from t2t_repro.system.errors import UserError
 
 _MODEL = "transformer/"
-# End of variables' names in object-based checkpoints of TensorFlow 2.
-_OBJECT = "/.ATTRIBUTES/VARIABLE_VALUE"
 _OPTIMIZER = "training/"
 _STEP = "global_step"
 # Maps prefixes of the names in `Adam.state` to suffixes of tensor2tensor's names.
@@ -35,7 +34,8 @@ class T2TCheckpoint:
     Attributes:
         store: Variables of the checkpoint.
         prefix: Prefix of the checkpoint's files.
-        shapes: Shapes of all variables by tensor2tensor's names.
+        shapes: Shapes of all variables by the names of tensor2tensor 1.15.
+        attention_bias: Whether the attention has biases, as in versions before 1.3.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,8 +47,11 @@ class T2TCheckpoint:
         Raises:
             UserError: The checkpoint is missing, ambiguous or damaged.
         """
-        self.store = open_bundle(find(path), ("float32",))
+        self.store = with_current_names(open_bundle(find(path)))
         self.prefix, self.shapes = self.store.file, self.store.shapes
+        self.attention_bias = any(
+            name.endswith("/output_transform/bias") for name in self.shapes
+        )
 
     def check_tables(
         self, vocab_size: int, table_rows: int, d_model: int, shared: bool
@@ -66,26 +69,11 @@ class T2TCheckpoint:
         """
         matches = [m for m in map(_TABLE.fullmatch, self.shapes) if m]
         if not matches:
-            if any(name.endswith(_OBJECT) for name in self.shapes):
-                raise UserError(
-                    f"{self.prefix} is a checkpoint of TensorFlow 2 (its variables "
-                    f"end with {_OBJECT}); tensor2tensor wrote checkpoints with "
-                    "TensorFlow 1, and python -m t2t_repro.import_opennmt reads those "
-                    "of OpenNMT-tf"
-                )
-            bare = sorted(
-                name for name in self.shapes if _TABLE.fullmatch(f"{_MODEL}{name}")
-            )
-            if bare:
-                raise UserError(
-                    f"{self.prefix} names its variables without the scope {_MODEL} "
-                    f"({some(bare[:1])}), unlike tensor2tensor 1.15; rename them in "
-                    "the program that wrote them"
-                )
             scopes = sorted({name.split("/")[0] for name in self.shapes})
             raise UserError(
                 f"{self.prefix} contains no embedding of a tensor2tensor Transformer "
-                f"(its variables begin with {some(scopes)}); give another checkpoint"
+                f"(its variables begin with {some(scopes)}); give another checkpoint, "
+                "or import one of OpenNMT-tf with python -m t2t_repro.import_opennmt"
             )
         widths = {int(match[2]) for match in matches}
         if widths != {d_model}:
@@ -135,8 +123,7 @@ class T2TCheckpoint:
             has = f" has unexpected arrays ({some(surplus)})" if surplus else ""
             raise UserError(
                 f"{self.prefix}{lacks}{' and' if lacks and has else ''}{has}; give the "
-                "hyper-parameters of this model; its variable names must be those of "
-                "tensor2tensor 1.15"
+                "hyper-parameters of this model (names are those of tensor2tensor 1.15)"
             )
         self.store.drop([_STEP, *_POWERS.values()])
         values = {name: self.store.take(name, *s) for name, s in required.items()}

@@ -35,6 +35,7 @@ def read(
     tokenizer = load_vocabulary(vocab_file)
     ours = to_hparams(hparams, tokenizer.vocab_size, target_space_id)
     file = T2TCheckpoint(checkpoint)
+    ours = ours.replace(attention_bias=file.attention_bias)
     shapes = variable_shapes(ours, tokenizer)
     shared = "embedding/table" in shapes
     rows, _ = shapes["embedding/table" if shared else "softmax/table"]
