@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from abc import abstractmethod
 from collections.abc import Sequence
 
 import tensorflow as tf
 
 from t2t_repro.system.atomic_file import write_bytes_atomically
+from t2t_repro.tokenizers import plain_tokenizer
 
-PAD_ID = 0
-EOS_ID = 1
+PAD_ID = plain_tokenizer.PAD_ID
+EOS_ID = plain_tokenizer.EOS_ID
 SENTENCEPIECE_SUFFIX = ".model"
 WORD_PIECE_SUFFIX = ".subwords"
 MARIAN_SUFFIX = ".marian"
@@ -114,6 +116,11 @@ class Tokenizer(tf.Module):
         """Writes the vocabulary file into a directory, atomically."""
         path = os.path.join(os.fspath(directory), self.file_name)
         write_bytes_atomically(path, self._contents)
+
+    def save_for_clients(self, directory: str | os.PathLike[str]) -> None:
+        """Writes the vocabulary file and `plain_tokenizer.py`, which can read it."""
+        self.save(directory)
+        shutil.copy(plain_tokenizer.__file__, directory)
 
     # Eager calls also use graphs: one call replaces dozens.
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)

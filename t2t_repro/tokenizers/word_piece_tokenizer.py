@@ -6,12 +6,9 @@ import os
 
 import tensorflow as tf
 
+from t2t_repro.tokenizers.plain_tokenizer import spell_character
 from t2t_repro.tokenizers.tokenizer import Tokenizer, row_numbers
-from t2t_repro.tokenizers.word_pieces import (
-    class_boundaries,
-    from_file,
-    spell_character,
-)
+from t2t_repro.tokenizers.word_pieces import class_boundaries, from_file
 
 # Code point that replaces an escape of an invalid code point, as in tensor2tensor.
 _UNDEFINED_CODE = 0x3013

@@ -6,12 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from t2t_repro.tokenizers.word_pieces import (
-    ESCAPE_CHARACTERS,
-    RESERVED_PIECES,
-    spell_word,
-    split_words,
-)
+from t2t_repro.tokenizers.plain_tokenizer import piece_starts, spell_word, split_words
+from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, RESERVED_PIECES
 
 # Size of the text in which pieces are counted. tensor2tensor reads about 1e6 bytes of
 # each language's file (generator_utils.py:get_or_generate_vocab_inner).
@@ -102,24 +98,13 @@ def _pieces_of(counts: Mapping[str, int], min_count: int) -> list[str]:
         candidates: Counter[str] = Counter()
         longest = max(map(len, pieces))
         for word, count in spelled:
-            for start in _piece_starts(word, pieces, longest):
+            for start in piece_starts(word, pieces, longest):
                 end = min(len(word) + 1, start + MAX_PIECE_LENGTH)
                 for stop in range(start + 1, end):
                     candidates[word[start:stop]] += count
         ordered = [*RESERVED_PIECES, *_frequent(candidates, alphabet, min_count)]
         pieces = set(ordered)
     return ordered
-
-
-def _piece_starts(word: str, pieces: set[str], longest: int) -> Iterator[int]:
-    """Yields the start of each piece of a spelled word, by longest match."""
-    start = 0
-    while start < len(word):
-        yield start
-        stop = min(len(word), start + longest)
-        while word[start:stop] not in pieces:
-            stop -= 1
-        start = stop
 
 
 def _frequent(

@@ -16,20 +16,15 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-import unicodedata
 from collections.abc import Iterable
 
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.plain_tokenizer import is_alphanumeric, unquoted
 
 # Pieces of ids 0 and 1 in every vocabulary. Some of tensor2tensor's files omit the `_`.
 RESERVED_PIECES = ("<pad>_", "<EOS>_")
 # Characters used in escapes; the vocabulary must contain each one as a piece.
 ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
-
-
-def is_alphanumeric(character: str) -> bool:
-    """Returns whether a character is a letter (category L) or number (category N)."""
-    return unicodedata.category(character)[0] in "LN"
 
 
 @functools.cache
@@ -41,35 +36,6 @@ def class_boundaries() -> tuple[int, ...]:
         for code, (before, here) in enumerate(itertools.pairwise([False, *flags]))
         if before != here
     )
-
-
-def split_words(text: str) -> list[str]:
-    """Splits a text into alternating runs of alphanumeric and other characters.
-
-    Drops runs of a single space, except at the beginning or end of the text.
-    """
-    runs = ["".join(run) for _, run in itertools.groupby(text, is_alphanumeric)]
-    last = len(runs) - 1
-    return [run for index, run in enumerate(runs) if run != " " or index in (0, last)]
-
-
-def spell_character(character: str, alphabet: Iterable[str]) -> str:
-    r"""Returns a character, or its escape if it is not in the alphabet of pieces.
-
-    A line end is always escaped, because the vocabulary file has one piece per line.
-    """
-    if character == "\\":
-        return "\\\\"
-    if character == "_":
-        return "\\u"
-    if character in alphabet and character != "\n":
-        return character
-    return f"\\{ord(character)};"
-
-
-def spell_word(word: str, alphabet: Iterable[str]) -> str:
-    """Returns a word with escapes and the final `_`."""
-    return "".join(spell_character(character, alphabet) for character in word) + "_"
 
 
 def to_file(pieces: Iterable[str]) -> bytes:
@@ -95,9 +61,7 @@ def from_file(contents: bytes, path: str) -> list[str]:
         ) from error
     pieces = []
     for number, line in enumerate(lines, start=1):
-        piece = line.rstrip()
-        if len(piece) > 1 and piece[0] == piece[-1] and piece[0] in "'\"":
-            piece = piece[1:-1]
+        piece = unquoted(line)
         if not piece:
             raise UserError(f"{path}:{number}: empty piece; the file is damaged")
         pieces.append(piece)

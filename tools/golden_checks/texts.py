@@ -17,9 +17,9 @@ from t2t_repro.problems.trees import read_tree, tags_of
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.plain_tokenizer import split_words
 from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
-from t2t_repro.tokenizers.word_pieces import split_words
 
 _PACKED = re.compile(r"packed(?:_spacing(\d+))?/(.+)")
 _ROOT = Path(__file__).resolve().parents[2]
