@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server
 from t2t_repro.system.atomic_file import bounded_lines, decode_lines
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.plain_tokenizer import load
 
 # Longer lines are cut. Exports read only the first 65,536 characters of a text.
 _MOST_BYTES = 1 << 20
@@ -32,6 +34,11 @@ def _parser() -> cli.ArgumentParser:
         "--version",
         type=cli.at_least(1),
         help="version of the model (default: the newest)",
+    )
+    add(
+        "--tokenizer",
+        help="folder assets.extra/tokenizer of the model if it takes ids "
+        "(export --input ids)",
     )
     add("--protocol", choices=tuple(PORTS), default="grpc", help="protocol of requests")
     add("--batch_size", type=cli.at_least(1), default=32, help="lines per request")
@@ -63,7 +70,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.protocol == "grpc":
         cli.start_tensorflow(args.verbose)
     from t2t_repro.serving.client import Client
+    from t2t_repro.serving.transport import TokenizingTransport, connect
 
+    tokenizer = None
+    if args.tokenizer is not None:
+        try:
+            tokenizer = load(args.tokenizer)
+        except (OSError, ValueError) as error:
+            raise UserError(f"--tokenizer: {error}") from None
     server = Server(
         args.host,
         args.port or PORTS[args.protocol],
@@ -78,7 +92,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     # On a terminal each line is translated immediately.
     interactive = sys.stdin.isatty()
     sizes = (1, 1) if interactive else (args.batch_size, args.concurrency)
-    with Client(server, *sizes) as client:
+    transport = connect(server)
+    if tokenizer is not None:
+        transport = TokenizingTransport(transport, tokenizer)
+    with Client(transport, *sizes) as client:
         for text, score in client.translate(lines):
             print(f"{score:.6f}\t{text}" if args.scores else text, flush=interactive)
 

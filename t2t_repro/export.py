@@ -1,9 +1,10 @@
 """Exports a model as a SavedModel for TensorFlow Serving, or for CTranslate2.
 
 The output folder is EXPORT_DIR/VERSION, with the next integer as VERSION. A SavedModel
-translates text to text with a fixed beam size and alpha; the configuration files of
-TensorFlow Serving are written to EXPORT_DIR. With --format ctranslate2 the folder
-contains a CTranslate2 model, which translates subwords to subwords.
+translates text to text, or ids to ids, with a fixed beam size and alpha; the
+configuration files of TensorFlow Serving are written to EXPORT_DIR. With --format
+ctranslate2 the folder contains a CTranslate2 model, which translates subwords to
+subwords.
 """
 
 from __future__ import annotations
@@ -42,6 +43,13 @@ def _parser() -> cli.ArgumentParser:
         choices=sorted({name for names in _PRECISIONS.values() for name in names}),
         help="precision of the weights: float32, bfloat16 or int8 in a SavedModel; "
         "float32, int8, int16 or float16 for CTranslate2",
+    )
+    parser.add_argument(
+        "--input",
+        choices=("text", "ids"),
+        default="text",
+        help="input and output of a SavedModel: text, or ids, which any TensorFlow "
+        "runtime supports (default: text)",
     )
     model_flags.add_calibration_flag(parser)
     parser.add_argument(
@@ -82,8 +90,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     for flag in ("calibration_file", "int8_weights"):
         if getattr(args, flag) is not None and not is_quantized:
             raise UserError(f"--{flag} needs --precision int8 and --format saved_model")
+    takes_ids = args.input == "ids"
+    if takes_ids and args.format != "saved_model":
+        raise UserError("--input ids needs --format saved_model")
+    if takes_ids and args.with_terms:
+        raise UserError("--with_terms needs --input text")
     require_model(Path(args.model_dir))
-    check_format(Path(args.export_dir), _FORMATS[args.format])
+    check_format(Path(args.export_dir), _FORMATS[args.format], takes_ids)
     # The graph must not depend on the exporting machine; few servers have GPUs.
     cli.start_models(args.verbose, args.no_fast, device="CPU")
     from t2t_repro.runs.model_dir import ModelDir
@@ -117,7 +130,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
         args.calibration_file,
         args.int8_weights,
     )
-    longest = args.max_input_length or MAX_INPUT_LENGTH
+    longest, takes_ids = args.max_input_length or MAX_INPUT_LENGTH, args.input == "ids"
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
     card = model_card(
         loaded,
@@ -126,17 +139,25 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
         max_input_length=longest,
         precision=args.precision,
         licence=args.licence,
+        takes_ids=takes_ids,
     )
     module = ServingModule(
-        loaded.models, loaded.tokenizer, search, longest, args.with_terms
+        loaded.models, loaded.tokenizer, search, longest, args.with_terms, takes_ids
     )
-    version = export(module, export_dir, model_name=name, model_card=card)
+    version = export(
+        module,
+        export_dir,
+        model_name=name,
+        model_card=card,
+        tokenizer=loaded.tokenizer if takes_ids else None,
+    )
     existing = server_files.write_server_files(export_dir, name)
-    if args.with_terms and not server_files.pads_terms(export_dir):
+    if (args.with_terms or takes_ids) and not server_files.pads_inputs(export_dir):
+        what = "numbers of ids" if takes_ids else "numbers of terms"
         cli.log(
-            f"{export_dir / server_files.BATCHING} is kept, but the signature terms "
-            "needs pad_variable_length_inputs: true there; without it, concurrent "
-            "requests with different numbers of terms fail"
+            f"{export_dir / server_files.BATCHING} is kept, but this export needs "
+            "pad_variable_length_inputs: true there; without it, concurrent requests "
+            f"with different {what} fail"
         )
     return {
         "checkpoint": ", ".join(loaded.checkpoints),

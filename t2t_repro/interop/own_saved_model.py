@@ -1,8 +1,8 @@
 """Import of a SavedModel that `export` wrote.
 
 The model card states the languages, vocabulary and hyper-parameters. The variables are
-stored under numbers, in the model's order, and the graph contains the vocabulary if it
-is a SentencePiece model.
+stored under numbers, in the model's order. The vocabulary is in a file if the
+SavedModel takes ids; if it takes text, the graph contains a SentencePiece model.
 """
 
 import hashlib
@@ -21,6 +21,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 _CARD = Path("assets.extra") / "README.md"
+_TOKENIZER = Path("assets.extra") / "tokenizer"
 _HEAD = re.compile(r"that translates (\S+) into (\S+): [\d,]+ parameters, ([\w -]+)\.")
 _VOCABULARY = re.compile(r"Vocabulary `([^`]+)` \(SHA-256 ([0-9a-f]{64})\)")
 _HPARAMS = re.compile(r"^## Hyper-parameters\n+```yaml\n(.*?)^```", re.S | re.M)
@@ -114,6 +115,9 @@ def _tokenizer(
                 f"{name} (SHA-256 {fingerprint})"
             )
         return tokenizer
+    path = folder / _TOKENIZER / Path(name).name
+    if path.exists():
+        return _tokenizer(folder, str(path), name, fingerprint)
     for contents in _piece_models(folder / SAVED_MODEL):
         if hashlib.sha256(contents).hexdigest() == fingerprint:
             with tempfile.TemporaryDirectory() as temporary:

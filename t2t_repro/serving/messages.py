@@ -33,6 +33,9 @@ from tensorflow.core.framework import tensor_pb2 as _tensors  # noqa: F401
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
 """Full name of the gRPC method from a PredictRequest to a PredictResponse."""
 
+ID_INPUTS = ("inputs", "targets")
+"""Inputs of int32 ids; all other inputs are strings."""
+
 _FILE = Path(__file__).with_name("messages.textproto")
 
 _description = text_format.Parse(
@@ -61,10 +64,17 @@ PredictionLog = _classes["t2t_repro.serving.PredictionLog"]
 def predict_request(
     model_name: str, signature: str, inputs: Mapping[str, Sequence[object]]
 ) -> Message:
-    """Returns a PredictRequest; the inputs are string (batch, ...) by name."""
+    """Returns a PredictRequest.
+
+    Args:
+        model_name: Name of the model on the server.
+        signature: Name of the signature.
+        inputs: Nested lists of strings (batch, ...), or of ids, by name.
+    """
     request = PredictRequest()
     request.model_spec.name = model_name
     request.model_spec.signature_name = signature
-    for name, texts in inputs.items():
-        request.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+    for name, values in inputs.items():
+        dtype = tf.int32 if name in ID_INPUTS else tf.string
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(values, dtype))
     return request

@@ -33,6 +33,10 @@ _UNKNOWN_LICENCE = (
     "The licence of the weights is not stated; the terms of the training data may "
     "apply to them."
 )
+_OF_IDS = (
+    "The signatures take and return ids of the vocabulary; `tokenizer/` converts text "
+    "to ids and back without TensorFlow. "
+)
 
 
 def model_card(
@@ -43,6 +47,7 @@ def model_card(
     max_input_length: int,
     precision: str,
     licence: str | None,
+    takes_ids: bool = False,
 ) -> str:
     """Returns the model card as Markdown.
 
@@ -53,6 +58,7 @@ def model_card(
         max_input_length: Number of subwords to which texts are cut, EOS included.
         precision: Precision of the weights and the computation.
         licence: Licence of the weights; None if unknown.
+        takes_ids: Whether the signatures take and return ids.
     """
     directory = loaded.model_dirs[0]
     provenance = directory.provenance()
@@ -93,6 +99,7 @@ def model_card(
         vocabulary=loaded.tokenizer.file_name,
         fingerprint=loaded.tokenizer.fingerprint,
         score=_score(result, hparams, precision),
+        signatures=_OF_IDS if takes_ids else "",
         rules=f", search rules of {program}" if program else "",
         max_input_length=max_input_length,
         times="" if factor == 1 else f"{factor:g} times ",

@@ -5,11 +5,9 @@ from pathlib import Path
 import tensorflow as tf
 
 from t2t_repro.serving.signatures import ServingModule
-from t2t_repro.serving.versions import write_version
+from t2t_repro.serving.versions import EXTRA_FOLDER, TOKENIZER, write_version
 from t2t_repro.serving.warmup import write_warmup_requests
-
-EXTRA_FOLDER = "assets.extra"
-"""Folder of a SavedModel for files that the graph does not use."""
+from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 MODEL_CARD = "README.md"
 
@@ -20,6 +18,7 @@ def export(
     *,
     model_name: str = "model",
     model_card: str = "",
+    tokenizer: Tokenizer | None = None,
 ) -> Path:
     """Writes the next version, ``export_dir/<integer>``, and returns its folder.
 
@@ -30,6 +29,8 @@ def export(
         export_dir: Folder of all versions; created if missing.
         model_name: Name of the model on the server.
         model_card: Model card in Markdown; "" for no card.
+        tokenizer: Tokenizer of a module that takes ids, written to `TOKENIZER`; None
+            for a module that takes text.
 
     Raises:
         UserError: The folder cannot be written.
@@ -39,7 +40,11 @@ def export(
         write_saved_model(module, folder)
         extra = folder / EXTRA_FOLDER
         extra.mkdir()
-        write_warmup_requests(extra, model_name, module.functions)
+        takes_ids = tokenizer is not None
+        write_warmup_requests(extra, model_name, module.functions, takes_ids)
+        if tokenizer is not None:
+            (folder / TOKENIZER).mkdir()
+            tokenizer.save_for_clients(folder / TOKENIZER)
         if model_card:
             (extra / MODEL_CARD).write_text(model_card, encoding="utf-8")
 

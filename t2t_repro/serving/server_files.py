@@ -45,8 +45,8 @@ def write_server_files(export_dir: Path, model_name: str) -> list[str]:
     return existing
 
 
-def pads_terms(export_dir: Path) -> bool:
-    """Returns whether the server merges requests with different numbers of terms."""
+def pads_inputs(export_dir: Path) -> bool:
+    """Returns whether the server merges requests with inputs of different lengths."""
     text = (export_dir / BATCHING).read_text(encoding="utf-8", errors="replace")
     return bool(re.search(r"^\s*pad_variable_length_inputs\s*:\s*true", text, re.M))
 

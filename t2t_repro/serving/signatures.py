@@ -1,12 +1,12 @@
-"""Signatures of the SavedModel: graphs from text to text.
+"""Signatures of the SavedModel: graphs from text to text, or from ids to ids.
 
 A server merges the requests of several clients. Each output therefore depends only on
 its row, and no row can make other rows fail: long texts are cut, invalid UTF-8 is
-decoded as U+FFFD, and large batches are computed in micro-batches.
+decoded as U+FFFD, and large batches are computed in micro-batches. Only invalid ids
+make a whole batch fail.
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
@@ -14,22 +14,16 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
 from t2t_repro.fast import int8_matmul, quantization
-from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.attention_signature import AttentionSignature
+from t2t_repro.serving.id_signatures import SEARCH_POSITIONS, IdSignatures
 from t2t_repro.serving.microbatch import in_parts, rows_within
 from t2t_repro.serving.sanitize import beginning, check_pairs, is_blank
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
-# Maximum size of a micro-batch of the search: sentences times maximum output length.
-# With a base model and a beam size of 4 the KV cache needs at most 0.8 GB (6 layers of
-# keys and values with 512 channels of 4 bytes); copies double this.
-_SEARCH_POSITIONS = 8192
 # Maximum number of terms per text.
 MOST_TERMS = 64
-# Maximum number of positions per micro-batch of scoring; each has V logits.
-_SCORE_POSITIONS = 2048
 
 _INEXACT = (
     "this processor does not sum {}-bit weights exactly; export the model with "
@@ -44,7 +38,8 @@ _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 class ServingModule(tf.Module):
     """The exported module: variables, vocabulary and signatures.
 
-    The graph requires the operations of tensorflow_text, but not this package.
+    The graph does not require this package. If it takes text, it requires the
+    operations of tensorflow_text.
 
     Args:
         models: Built model, or the models of an ensemble.
@@ -52,6 +47,7 @@ class ServingModule(tf.Module):
         search: Settings of the search, with `nbest` 1.
         max_input_length: Number of subwords to which texts are cut, EOS included.
         with_terms: Whether to add the signature ``terms``.
+        takes_ids: Whether the signatures are those of `IdSignatures`.
 
     Attributes:
         functions: Signatures by name; each maps string tensors (batch,) to named
@@ -67,6 +63,7 @@ class ServingModule(tf.Module):
         search: DecodingConfig | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
         with_terms: bool = False,
+        takes_ids: bool = False,
     ) -> None:
         super().__init__()
         best = Translator(models, tokenizer, search, max_input_length)
@@ -80,15 +77,19 @@ class ServingModule(tf.Module):
                 function = with_processor_check(function, weight_bits)
             return tf.function(function, input_signature=inputs, autograph=False)
 
-        self.tokenizer = tokenizer
-        self.functions = {
-            "serving_default": graph(signatures.translate, _TEXT),
-            "nbest": graph(signatures.nbest, _TEXT),
-            "score": graph(signatures.score, _TEXT, _TRANSLATION),
-        }
+        if takes_ids:
+            of_ids = signatures.of_ids.signatures
+            self.functions = {name: graph(*each) for name, each in of_ids.items()}
+        else:
+            self.tokenizer = tokenizer
+            self.functions = {
+                "serving_default": graph(signatures.translate, _TEXT),
+                "nbest": graph(signatures.nbest, _TEXT),
+                "score": graph(signatures.score, _TEXT, _TRANSLATION),
+            }
         if with_terms:
             self.functions["terms"] = graph(signatures.with_terms, _TEXT, _TERMS)
-        if len(models) == 1:
+        if len(models) == 1 and not takes_ids:
             attention = AttentionSignature(models[0], best)
             self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
         # A SavedModel contains the variables that are attributes of the module. A
@@ -104,13 +105,16 @@ class SignatureFunctions:
     Args:
         models: Built models.
         best: Translator with these models; its `search.nbest` is 1.
+
+    Attributes:
+        of_ids: The same functions for ids.
     """
 
     def __init__(self, models: Sequence[Transformer], best: Translator) -> None:
         nbest = dataclasses.replace(best.search, nbest=best.search.beam_size)
         self._best = best
         self._list = Translator(models, best.tokenizer, nbest, best.max_input_length)
-        self._models = models
+        self.of_ids = IdSignatures(models, best, self._list)
 
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Translates sentences.
@@ -180,21 +184,7 @@ class SignatureFunctions:
         inputs = self._best.encode(beginning(text))
         targets = self._best.tokenizer.target.encode(beginning(translation))
         targets = cut_rows(targets, longest).to_tensor()
-        width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
-        (log_probability,) = in_parts(
-            self._score_ids,
-            [inputs, targets],
-            rows_within(_SCORE_POSITIONS, width),
-            [tf.TensorSpec([None], tf.float32)],
-        )
-        return {"log_probability": log_probability}
-
-    def _score_ids(self, inputs: tf.Tensor, targets: tf.Tensor) -> list[tf.Tensor]:
-        """Returns the log probability of each target, float32 (batch,)."""
-        members = [log_probs(model, inputs, targets) for model in self._models]
-        # Averages the models' probabilities, as `EnsembleDecoder` does.
-        mean = tf.reduce_logsumexp(tf.stack(members), axis=0) - math.log(len(members))
-        return [tf.reduce_sum(mean, axis=1)]
+        return self.of_ids.score_rows(inputs, targets)
 
 
 def with_processor_check(
@@ -242,7 +232,7 @@ def _search(
     texts, scores = in_parts(
         search,
         [inputs] if terms is None else [inputs, translator.encode_terms(terms)],
-        rows_within(_SEARCH_POSITIONS, width),
+        rows_within(SEARCH_POSITIONS, width),
         [
             tf.TensorSpec([None, nbest], tf.string),
             tf.TensorSpec([None, nbest], tf.float32),

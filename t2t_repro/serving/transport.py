@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import socket
 import threading
 from abc import ABC, abstractmethod
@@ -16,14 +17,25 @@ from weakref import WeakSet
 import numpy as np
 
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.plain_tokenizer import PlainTokenizer, pad
 
 PORTS = {"grpc": 8500, "rest": 8501}
 """Default port of TensorFlow Serving for each protocol."""
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 8.0  # Seconds between retries.
 _BUSY_STATUS = (429, 502, 503, 504)
+# Remedies by the name of a missing input.
+_HINTS = {
+    "inputs": "; the model takes ids: give its folder assets.extra/tokenizer as "
+    "--tokenizer",
+    "text": "; the model takes text: remove --tokenizer",
+}
+# Names of the tensors of exports that take text and of those that take ids.
+_OF_IDS = {"text": "inputs", "translation": "targets", "translations": "outputs"}
 
-Texts = Mapping[str, Sequence[str]]
+Texts = Mapping[str, Sequence[Any]]
+"""Inputs by name: strings, or rows of ids."""
+
 Answer = dict[str, Any]
 """Outputs by name, as nested lists; strings are decoded."""
 
@@ -111,7 +123,9 @@ class Transport(ABC):
     def _rejection(self, reason: object) -> UserError:
         """Returns the error for a rejected request."""
         line = " ".join(str(reason).split())
-        return UserError(f"{self.server} rejected the request: {line}")
+        missing = re.search(r"(?i)missing (?:but required|named input)\W+(\w+)", line)
+        hint = _HINTS.get(missing[1], "") if missing else ""
+        return UserError(f"{self.server} rejected the request: {line}{hint}")
 
     def _timeout(self) -> UserError:
         """Returns the error for a request that took too long."""
@@ -235,6 +249,45 @@ class RestTransport(Transport):
         values = answer["outputs"]
         # The server omits the name of the output if there is only one.
         return values if isinstance(values, dict) else {outputs[0]: values}
+
+
+class TokenizingTransport(Transport):
+    """Connection to an export that takes ids, for clients with texts.
+
+    Args:
+        transport: Connection to the server.
+        tokenizer: Tokenizer of the model.
+    """
+
+    def __init__(self, transport: Transport, tokenizer: PlainTokenizer) -> None:
+        super().__init__(transport.server)
+        self._transport, self._tokenizer = transport, tokenizer
+
+    def close(self) -> None:
+        """Closes the connection."""
+        super().close()
+        self._transport.close()
+
+    def _send(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+        encoders = {
+            "text": self._tokenizer.encode,
+            "translation": self._tokenizer.encode_target,
+        }
+        ids = {
+            _OF_IDS[name]: pad([*map(encoders[name], texts)])
+            for name, texts in inputs.items()
+        }
+        names = [_OF_IDS.get(name, name) for name in outputs]
+        answer = self._transport._send(signature, ids, names)
+        if "outputs" in answer:
+            answer["translations"] = [*map(self._decode, answer.pop("outputs"))]
+        return answer
+
+    def _decode(self, ids: list[Any]) -> Any:
+        """Decodes a row of ids, or the rows of an n-best list."""
+        if ids and isinstance(ids[0], list):
+            return [*map(self._tokenizer.decode, ids)]
+        return self._tokenizer.decode(ids)
 
 
 def connect(server: Server) -> Transport:

@@ -11,20 +11,27 @@ from t2t_repro.system.atomic_dir import ASIDE, folder_aside, put_in_place
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import exclusive_lock, try_exclusive_lock
 
+EXTRA_FOLDER = "assets.extra"
+"""Folder of a SavedModel for files that the graph does not use."""
 
-def check_format(export_dir: Path, file: str) -> None:
+TOKENIZER = f"{EXTRA_FOLDER}/tokenizer"
+"""Folder with the vocabulary and its tokenizer, if the SavedModel takes ids."""
+
+
+def check_format(export_dir: Path, file: str, takes_ids: bool = False) -> None:
     """Rejects a folder from which the format cannot be loaded.
 
-    A server always loads the newest version, so all versions need the same format.
-    TensorFlow expands patterns in the path of a SavedModel.
+    A server always loads the newest version, so all versions need the same format and
+    the same kind of input. TensorFlow expands patterns in the path of a SavedModel.
 
     Args:
         export_dir: Folder of all versions, which may be missing.
         file: File that each version of the format contains, e.g. ``saved_model.pb``.
+        takes_ids: Whether the new version is a SavedModel that takes ids.
 
     Raises:
-        UserError: A version does not contain the file, or the path of a SavedModel is a
-            pattern.
+        UserError: A version does not contain the file or takes another input, or the
+            path of a SavedModel is a pattern.
     """
     if file.endswith(".pb") and re.search(r"[*?[\\]", str(export_dir.resolve())):
         raise UserError(
@@ -37,6 +44,12 @@ def check_format(export_dir: Path, file: str) -> None:
             raise UserError(
                 f"--export_dir {export_dir}: {version} does not contain {file}, so it "
                 "was exported in another format; name another folder"
+            )
+        if (version / TOKENIZER).exists() != takes_ids:
+            given, other = ("ids", "text") if takes_ids else ("text", "ids")
+            raise UserError(
+                f"--export_dir {export_dir}: {version} takes {other}, so clients of "
+                f"--input {given} would fail; name another folder"
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sentencepiece
@@ -45,8 +46,13 @@ def module(model: Transformer, tokenizer: Tokenizer) -> ServingModule:
 
 
 @pytest.fixture(scope="session")
-def marian_module() -> ServingModule:
-    """Returns a module with separate vocabularies and Marian's search."""
+def marian_module(marian_arguments: tuple[Any, ...]) -> ServingModule:
+    return ServingModule(*marian_arguments)
+
+
+@pytest.fixture(scope="session")
+def marian_arguments() -> tuple[Any, ...]:
+    """Returns the arguments of a module with two vocabularies and Marian's search."""
     models, pieces = [], []
     for side in range(2):
         model = io.BytesIO()
@@ -73,7 +79,7 @@ def marian_module() -> ServingModule:
         length_factor=1.5,
         never=(unknown,),
     )
-    return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+    return [model], tokenizer, search, small.MAX_INPUT_LENGTH
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from serving_harness.batching import BatchingParameters, merge
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
-from t2t_repro.serving import server_files, signatures
+from t2t_repro.serving import id_signatures, server_files, signatures
 from t2t_repro.serving.attention_signature import MAX_LENGTH, MAX_PAIRS
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.pair_scores import PairScorer
@@ -109,8 +109,8 @@ def test_translations_contain_their_terms(model, tokenizer):
 
 @pytest.mark.medium
 def test_micro_batches_do_not_change_the_results(model, tokenizer, module, monkeypatch):
-    monkeypatch.setattr(signatures, "_SEARCH_POSITIONS", 40)
-    monkeypatch.setattr(signatures, "_SCORE_POSITIONS", 30)
+    monkeypatch.setattr(signatures, "SEARCH_POSITIONS", 40)
+    monkeypatch.setattr(id_signatures, "SCORE_POSITIONS", 30)
     search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     parts = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
     for signature in ("serving_default", "nbest", "score"):

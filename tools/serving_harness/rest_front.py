@@ -178,10 +178,13 @@ def _read(values: Any, shape: list[int], dtype: tf.DType, elements: list[Any]) -
         raise StatusError(
             Code.INVALID_ARGUMENT, f"JSON Value: {values} found at incorrect level"
         )
-    elif dtype != tf.string:
-        raise StatusError(
-            Code.INVALID_ARGUMENT, "only string inputs are supported by this server"
-        )
+    elif dtype == tf.int32:
+        if not isinstance(values, int) or isinstance(values, bool):
+            raise StatusError(
+                Code.INVALID_ARGUMENT,
+                f"JSON Value: {values} Type: is not of expected type: int32",
+            )
+        elements.append(values)
     elif isinstance(values, str):
         # JSON can contain an unpaired surrogate, which UTF-8 cannot encode.
         elements.append(values.encode("utf-8", "surrogatepass"))
