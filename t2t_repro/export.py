@@ -1,10 +1,11 @@
-"""Exports a model as a SavedModel for TensorFlow Serving, or for CTranslate2.
+"""Exports a model as a SavedModel for TensorFlow Serving, for CTranslate2 or LiteRT.
 
 The output folder is EXPORT_DIR/VERSION, with the next integer as VERSION. A SavedModel
 translates text to text, or ids to ids, with a fixed beam size and alpha; the
 configuration files of TensorFlow Serving are written to EXPORT_DIR. With --format
 ctranslate2 the folder contains a CTranslate2 model, which translates subwords to
-subwords.
+subwords. With --format litert it contains a LiteRT model and litert_client.py, which
+translates with it.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
     from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import Loaded
 
 # Main file and precisions of each format.
-_FORMATS = {"saved_model": "saved_model.pb", "ctranslate2": "model.bin"}
+_FORMATS = {
+    "saved_model": "saved_model.pb",
+    "ctranslate2": "model.bin",
+    "litert": "model.tflite",
+}
 _PRECISIONS = {
     "saved_model": ("float32", "bfloat16", "int8"),
     "ctranslate2": ("float32", "int8", "int16", "float16"),
+    "litert": ("float32", "int8"),
 }
 
 
@@ -42,7 +49,7 @@ def _parser() -> cli.ArgumentParser:
         default="float32",
         choices=sorted({name for names in _PRECISIONS.values() for name in names}),
         help="precision of the weights: float32, bfloat16 or int8 in a SavedModel; "
-        "float32, int8, int16 or float16 for CTranslate2",
+        "float32, int8, int16 or float16 for CTranslate2; float32 or int8 for LiteRT",
     )
     parser.add_argument(
         "--input",
@@ -62,7 +69,8 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--max_input_length",
         type=cli.at_least(1),
-        help="subwords to which longer texts are cut, EOS included (default: 512)",
+        help="subwords to which longer texts are cut, EOS included (default: 512, and "
+        "128 for LiteRT)",
     )
     parser.add_argument(
         "--with_terms",
@@ -97,12 +105,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError("--with_terms needs --input text")
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format], takes_ids)
-    # The graph must not depend on the exporting machine; few servers have GPUs.
-    cli.start_models(args.verbose, args.no_fast, device="CPU")
+    # The graph must not depend on the exporting machine; few servers have GPUs. LiteRT
+    # lacks operations of the optimized implementations.
+    no_fast = args.no_fast or args.format == "litert"
+    cli.start_models(args.verbose, no_fast, device="CPU")
     from t2t_repro.runs.model_dir import ModelDir
 
     directory = ModelDir(Path(args.model_dir))
-    write = _saved_model if args.format == "saved_model" else _ctranslate2
+    write = {
+        "saved_model": _saved_model,
+        "ctranslate2": _ctranslate2,
+        "litert": _litert,
+    }[args.format]
     result = write(directory, args)
     cli.print_result(
         f"exported {result['checkpoint']} to {result[args.format]}", result, args.json
@@ -170,20 +184,14 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
 def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
     from t2t_repro.serving.versions import write_version
-    from t2t_repro.translation.loading import load_models
 
-    for flag in ("beam_size", "alpha", "max_input_length", "model_name", "licence"):
+    for flag in ("beam_size", "alpha", "max_input_length"):
         if getattr(args, flag) is not None:
             raise UserError(
-                f"--{flag} needs --format saved_model; with CTranslate2, set it at "
-                "translation time"
+                f"--{flag} needs --format saved_model or litert; with CTranslate2, set "
+                "it at translation time"
             )
-    loaded = load_models(directory, args.checkpoint)
-    if len(loaded.models) > 1:
-        raise UserError(
-            f"--checkpoint {args.checkpoint}: CTranslate2 does not support ensembles; "
-            "name one checkpoint"
-        )
+    loaded = _one_model(directory, args)
     version = write_version(
         Path(args.export_dir),
         lambda folder: write_ctranslate2(
@@ -191,6 +199,41 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
         ),
     )
     return {"checkpoint": loaded.checkpoints[0], "ctranslate2": str(version)}
+
+
+def _litert(directory: ModelDir, args: Any) -> dict[str, Any]:
+    from t2t_repro.serving.litert import MAX_INPUT_LENGTH, write_litert
+    from t2t_repro.serving.versions import write_version
+
+    loaded = _one_model(directory, args)
+    version = write_version(
+        Path(args.export_dir),
+        lambda folder: write_litert(
+            loaded.models[0],
+            loaded.tokenizer,
+            loaded.search(beam_size=args.beam_size, alpha=args.alpha),
+            folder,
+            args.precision,
+            args.max_input_length or MAX_INPUT_LENGTH,
+        ),
+    )
+    return {"checkpoint": loaded.checkpoints[0], "litert": str(version)}
+
+
+def _one_model(directory: ModelDir, args: Any) -> Loaded:
+    """Loads the model of a format without ensembles and without a model card."""
+    from t2t_repro.translation.loading import load_models
+
+    for flag in ("model_name", "licence", "with_terms"):
+        if getattr(args, flag):
+            raise UserError(f"--{flag} needs --format saved_model")
+    loaded = load_models(directory, args.checkpoint)
+    if len(loaded.models) > 1:
+        raise UserError(
+            f"--checkpoint {args.checkpoint}: --format {args.format} does not support "
+            "ensembles; name one checkpoint"
+        )
+    return loaded
 
 
 if __name__ == "__main__":

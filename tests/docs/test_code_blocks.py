@@ -55,6 +55,8 @@ NOT_RUN = {
     "pre-commit install": "changes the repository",
     "jupytext --update": "tests/colab compares sources and notebooks",
     "pytest": "runs this test",
+    "python exported_litert/": "tests/serving/test_litert.py runs it",
+    "python -m tf2onnx": "needs tf2onnx, which is not a dependency",
     "qemu-x86_64": "needs QEMU",
     "mypy": "is run by tools/test.sh",
     "python -m sphinx": "is run by tools/test.sh",
@@ -75,6 +77,7 @@ NOT_RUN_WITH = {
     r"--model_dir mine": "needs an imported model; tests/commands/"
     "test_import_marian.py trains some",
     r"--input ids": "tests/commands/test_export_ids.py exports ids",
+    r"--format litert": "tests/serving/test_litert.py exports a LiteRT model",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
     r"--hparams my/set.yaml": "test_sets_are_valid reads it",
     r"reverse": "test_problem_of_the_page_is_trained_and_scored runs it",
@@ -283,7 +286,7 @@ def test_problem_of_the_page_is_trained_and_scored(tmp_path, monkeypatch):
     assert "reverse:Reverse, test" in execute(evaluate, tmp_path, monkeypatch).out
 
 
-# tests/commands/test_export_ids.py runs the block of an export that takes ids.
+# tests/commands/test_export_ids.py and tests/serving/test_litert.py run other exports.
 @pytest.mark.medium
 @pytest.mark.parametrize(
     "block", [b for b in blocks("python") if "exported_" not in b.text], ids=str

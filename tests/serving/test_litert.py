@@ -1,0 +1,180 @@
+"""The LiteRT export and its client translate like the model."""
+
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.serving import litert
+from t2t_repro.serving.litert import LiteRTSteps, write_litert
+from t2t_repro.serving.litert_client import MODEL, LiteRTTranslator, beam_search
+from t2t_repro.system.errors import UserError
+from t2t_repro.translation.translator import Translator
+from tests import run_command, tiny
+from tests.decoding import plain_search
+from tests.serving import small
+
+LINES = [*small.sentences(8), "", " ".join(small.sentences(6)[:2])]
+SOURCE_LENGTH = 24
+
+
+class Graphs:
+    """`LiteRTSteps` with the interface of LiteRT's interpreter."""
+
+    def __init__(self, steps):
+        self._functions = steps.functions
+
+    def get_signature_runner(self, name):
+        function = self._functions[name]
+
+        def runner(**inputs):
+            return {name: each.numpy() for name, each in function(**inputs).items()}
+
+        specs = function.get_concrete_function().structured_input_signature[1]
+        specs |= {each.name: each for each in function.input_signature}
+        shapes = {name: {"shape": each.shape.as_list()} for name, each in specs.items()}
+        runner.get_input_details = lambda: shapes
+        return runner
+
+
+@pytest.fixture
+def translator_of(tmp_path, monkeypatch):
+    """Returns a function that creates the client of a model that is not converted."""
+    monkeypatch.setattr(litert, "convert", lambda *_: b"")
+
+    def create(model, tokenizer, search):
+        write_litert(model, tokenizer, search, tmp_path, "float32", SOURCE_LENGTH)
+        steps = LiteRTSteps(model, search, SOURCE_LENGTH)
+        return LiteRTTranslator(tmp_path, Graphs(steps))
+
+    return create
+
+
+def translations(model, tokenizer, search):
+    """Returns the texts and scores of the package's own search."""
+    translator = Translator(model, tokenizer, search, SOURCE_LENGTH)
+    results = translator.translate_window(LINES)
+    return [each.text for each in results], [each.score for each in results]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("beam", [1, 3])
+def test_translates_like_the_model(model, tokenizer, translator_of, beam):
+    search = DecodingConfig(beam, extra_length=small.EXTRA_LENGTH)
+    client = translator_of(model, tokenizer, search)
+    expected = translations(model, tokenizer, search)
+    assert [client.translate(line) for line in LINES] == [
+        each.text for each in expected
+    ]
+    ids = tokenizer.encode(LINES[:3]).to_list()
+    scores = [client.translate_ids(row).score for row in ids]
+    np.testing.assert_allclose(scores, [each.score for each in expected[:3]], rtol=1e-4)
+
+
+@pytest.mark.medium
+def test_translates_like_a_marian_model(marian_arguments, translator_of):
+    (model,), tokenizer, search, _ = marian_arguments
+    client = translator_of(model, tokenizer, search)
+    texts, _ = translations(model, tokenizer, search)
+    assert [client.translate(line) for line in LINES] == texts
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_searches_like_plain_marian(seed):
+    generator = np.random.default_rng(seed)
+    table = np.log(generator.dirichlet(np.full(7, 0.5), size=(9, 7)))
+    beam, limit, alpha, word_penalty = 3, 6, 0.8, 0.1 * (seed % 2)
+
+    def log_probs(ids):
+        return table[len(ids), ids[-1] if ids else 0]
+
+    expected = plain_search.marian(log_probs, limit, beam, alpha, word_penalty)
+    length = 0
+
+    def step(last, parents):
+        nonlocal length
+        length += 1
+        return table[length - 1, last]
+
+    settings = {"algorithm": "marian", "alpha": alpha, "never": [0]}
+    settings["word_penalty"] = word_penalty
+    best = beam_search(step, beam, limit, settings)
+    assert tuple(best.ids) == expected[0].ids
+    assert best.score == pytest.approx(expected[0].score, rel=1e-5)
+
+
+def test_reports_a_line_that_is_cut(model, tokenizer, translator_of, capsys):
+    client = translator_of(model, tokenizer, DecodingConfig(1, extra_length=2))
+    long = client.translate_ids([*[5] * 30, 1])
+    assert capsys.readouterr().err == "cut a line of 31 to 24 subwords\n"
+    assert long == client.translate_ids([*[5] * 23, 1])
+
+
+@pytest.mark.parametrize(
+    ("settings", "search", "message"),
+    [
+        ({"max_relative_position": 4}, {}, "max_relative_position=4: the LiteRT"),
+        ({"self_attention_radius": 2}, {}, "self_attention_radius=2: the LiteRT"),
+        ({}, {"algorithm": "opennmt"}, "search=opennmt: .* supports only t2t, marian"),
+    ],
+)
+def test_rejects_models_that_it_does_not_support(tmp_path, settings, search, message):
+    model = small.random_model(20, **settings)
+    with pytest.raises(UserError, match=message):
+        write_litert(model, None, DecodingConfig(**search), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def exported(trained, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("litert") / "exported"
+    flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(folder))
+    flags += ("--format", "litert", "--max_input_length", str(SOURCE_LENGTH))
+    completed = run_command.run("export", *flags)
+    assert completed.status == 0, completed.err
+    return folder / "1"
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
+def test_the_converted_model_translates_like_the_command(trained, exported):
+    lines = [source for source, _ in tiny.pairs("test")]
+    text = "".join(f"{line}\n" for line in lines)
+    flags = ("--model_dir", str(trained.model_dir))
+    expected = run_command.run("translate", *flags, stdin=text.encode()).out
+    # TensorFlow contains an interpreter, too.
+    interpreter = tf.lite.Interpreter(str(exported / MODEL))
+    client = LiteRTTranslator(exported, interpreter)
+    assert "".join(f"{client.translate(line)}\n" for line in lines) == expected
+    process = subprocess.run(
+        [sys.executable, exported / "litert_client.py"],
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        env={},
+        check=False,
+    )
+    if importlib.util.find_spec("ai_edge_litert") is None:
+        line = "error: ai-edge-litert is not installed; run pip install ai-edge-litert"
+        assert (process.returncode, process.stderr) == (1, f"{line}\n")
+        pytest.skip("ai-edge-litert is not installed")
+    assert process.stdout == expected, process.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--precision", "bfloat16"], "with --format litert; use float32, int8"),
+        (["--input", "ids"], "--input ids needs --format saved_model"),
+        (["--licence", "x"], "--licence needs --format saved_model"),
+    ],
+)
+def test_invalid_flags_are_one_line_errors(trained, tmp_path, flags, message):
+    where = ("--model_dir", str(trained.model_dir), "--export_dir", str(tmp_path / "e"))
+    completed = run_command.run("export", *where, "--format", "litert", *flags)
+    assert run_command.is_one_clear_line(completed)
+    assert message in completed.err
