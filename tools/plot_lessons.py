@@ -25,7 +25,7 @@ from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.system.errors import UserError
 
 QUICK = ("positions", "order", "scaling", "schedule", "masks", "norms")
-NAMED = ("heads", "norm_order")
+FIGURES = (*QUICK, "heads", "norm_order")
 
 
 HEADS = ("model_dir", "source_file", "reference_file")
@@ -33,10 +33,11 @@ HEADS = ("model_dir", "source_file", "reference_file")
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, draws the figures and prints their numbers."""
+    only = f"{', '.join(FIGURES)} (default: the first {len(QUICK)})"
     args = parser(
         __doc__,
         ("output_dir", str, REQUIRED, "folder for the figures"),
-        ("only", one_of((*QUICK, *NAMED)), None, "figure to draw (default: all quick)"),
+        ("only", one_of(FIGURES), None, only),
         ("model_dir", str, None, "heads: model directory of a trained model"),
         ("checkpoint", str, "best", "heads: see t2t_repro.translate"),
         ("source_file", str, None, "heads: file with one sentence per line"),

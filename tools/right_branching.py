@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         __doc__,
         ("data_dir", str, REQUIRED, "folder of the treebank"),
         ("problem", one_of(PARSING), "parse_wsj", "parsing problem"),
-        ("split", one_of(SPLITS), "test", "split to score"),
+        ("split", one_of(SPLITS), "test", "split to score: train, val or test"),
         ("output_file", str, None, "output file for the baseline's trees"),
     ).parse_args(argv)
     problem = problems.create(args.problem, args.data_dir)

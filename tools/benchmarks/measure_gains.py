@@ -50,8 +50,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser(
         __doc__,
         ("output", str, REQUIRED, "output file for gains (TSV)"),
-        ("names", several(one_of(fast.NAMES)), names, "optimized implementations"),
-        ("works", several(one_of(works)), ",".join(works), "training steps, searches"),
+        ("names", several(one_of(fast.NAMES)), names, "names of implementations"),
+        ("works", several(one_of(works)), ",".join(works), "names of workloads"),
         ("rounds", cli.at_least(1), 5, "turns per program"),
         json_flag=False,
     ).parse_args(argv)
