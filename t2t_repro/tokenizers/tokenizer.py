@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 
@@ -46,6 +47,7 @@ class Tokenizer(tf.Module):
         self.fingerprint = hashlib.sha256(contents).hexdigest()
         self.unknown_id: int | None = None
         self._contents = contents
+        self._printed: tuple[str, ...] = ()  # Notes.
 
     @property
     def target(self) -> Tokenizer:
@@ -97,6 +99,13 @@ class Tokenizer(tf.Module):
     def notes(self, texts: Sequence[str]) -> list[str]:
         """Returns a line for each problem of the markup in source texts."""
         return []
+
+    def print_notes(self, texts: Sequence[str]) -> None:
+        """Prints the notes about source texts to standard error, each only once."""
+        for note in self.notes(texts):
+            if note not in self._printed:
+                print(note, file=sys.stderr, flush=True)
+                self._printed = (*self._printed, note)
 
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
         """Decodes each row of ids up to its first EOS.

@@ -163,7 +163,9 @@ class PairScorer:
         """
         pairs, num_scored = iter(pairs), 0
         while part := list(islice(pairs, window)):
-            ids = self.tokenizer.encode(tf.constant([source for source, _ in part]))
+            texts = [source for source, _ in part]
+            self.tokenizer.print_notes(texts)
+            ids = self.tokenizer.encode(tf.constant(texts))
             cut = (ids.row_lengths() > self.max_input_length).numpy().tolist()
             sources = cut_rows(ids, self.max_input_length).to_list()
             targets = self._encode_targets([target for _, target in part], num_scored)

@@ -5,7 +5,6 @@ training and in the exported SavedModel, so that their outputs are the same.
 """
 
 import hashlib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -100,7 +99,6 @@ class Translator(tf.Module):
             [decoder_of(model, self.search.hypotheses) for model in models]
         )
         self._for_one = for_one
-        self._noted: tuple[str, ...] = ()  # Notes that were printed.
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
@@ -286,10 +284,7 @@ class Translator(tf.Module):
         texts = [line[:MOST_CHARACTERS] for line in lines]
         if self.search.tensor2tensor_rules:
             texts = [text.strip() for text in texts]
-        for note in self.tokenizer.notes(texts):
-            if note not in self._noted:
-                print(note, file=sys.stderr, flush=True)
-                self._noted = (*self._noted, note)
+        self.tokenizer.print_notes(texts)
         ids = self.tokenizer.encode(tf.constant(texts))
         lengths = ids.row_lengths().numpy()
         ids = cut_rows(ids, self.max_input_length)
