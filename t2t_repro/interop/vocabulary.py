@@ -60,11 +60,14 @@ class Vocabularies:
         """Source and target vocabulary, the same object if they are shared."""
         return self.source, self.target or self.source
 
-    def pieces_known(self, models: Sequence[bytes]) -> dict[str, tuple[int, int]]:
+    def pieces_known(
+        self, models: Sequence[bytes | None]
+    ) -> dict[str, tuple[int, int]]:
         """Counts the SentencePiece pieces that occur in the vocabularies.
 
         Args:
-            models: Serialized SentencePiece models of source and target.
+            models: Serialized SentencePiece models of source and target; None if a side
+                has no model.
 
         Returns:
             For "source" and "target", the number of pieces in the vocabulary and the
@@ -76,7 +79,7 @@ class Vocabularies:
         counts = {}
         names = ("source", "target")
         for side, model, own in zip(names, models, self.sides, strict=True):
-            if own.model is not None:
+            if model is None or own.model is not None:
                 continue
             pieces = model_pieces(model, side)
             known = len({*pieces} & {*own.pieces})
@@ -91,7 +94,7 @@ class Vocabularies:
 
     def tokenizer(
         self,
-        models: tuple[bytes, bytes],
+        models: tuple[bytes | None, bytes | None],
         source_start: str | None = None,
         labels: bool = True,
     ) -> MarianTokenizer:

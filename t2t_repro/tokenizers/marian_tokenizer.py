@@ -38,7 +38,8 @@ class MarianSide(Tokenizer):
     Args:
         contents: Bytes of the vocabulary file of both sides.
         path: Path of the file; its base name becomes `file_name`.
-        encoded_model: The SentencePiece model in base64.
+        encoded_model: The SentencePiece model in base64; None: texts consist of
+            pieces, separated by spaces.
         pieces: The piece of each id.
         has_labels: Whether a text may begin with a language label.
         start: Piece to insert before every text; None: no piece.
@@ -67,7 +68,9 @@ class MarianSide(Tokenizer):
         longest_first = sorted(added, key=len, reverse=True)
         self._whole = "|".join([*[_LABEL] * has_labels, *map(re.escape, longest_first)])
         self._start = None if start is None else pieces.index(start)
-        self._model = SharedModel(model, hashlib.sha256(model).hexdigest())
+        self._model = None
+        if model is not None:
+            self._model = SharedModel(model, hashlib.sha256(model).hexdigest())
         self._pieces = self._spellings = tf.constant(pieces)
         if added:
             words = {each: "" if added[each] else _WORD_START + each for each in added}
@@ -87,15 +90,19 @@ class MarianSide(Tokenizer):
         return [piece.decode() for piece in self._pieces.numpy()]
 
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
-        if self._whole:
-            pieces = self._tokenize_around_whole(text)
-        else:
-            pieces = self._model.tokenize(text, tf.string)
+        split = self._tokenize_around_whole if self._whole else self._split
+        pieces = split(text)
         ids = pieces.with_values(self._ids.lookup(pieces.values))
         if self._start is None:
             return ids
         start = tf.fill([ids.nrows(), 1], tf.constant(self._start, tf.int32))
         return tf.concat([tf.RaggedTensor.from_tensor(start), ids], axis=1)
+
+    def _split(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Splits string (batch,) into pieces."""
+        if self._model is None:
+            return tf.strings.split(text)
+        return self._model.tokenize(text, tf.string)
 
     def _tokenize_around_whole(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Splits string (batch,) into pieces; labels and added pieces stay whole."""
@@ -107,7 +114,7 @@ class MarianSide(Tokenizer):
                 tf.RaggedTensor.from_row_lengths(
                     tf.boolean_mask(parts.values, is_whole), tf.cast(is_whole, tf.int64)
                 ),
-                self._model.tokenize(tf.where(is_whole, "", parts.values), tf.string),
+                self._split(tf.where(is_whole, "", parts.values)),
             ],
             axis=1,
         )
@@ -117,6 +124,8 @@ class MarianSide(Tokenizer):
 
     def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
         spelled = pieces.with_values(tf.gather(self._spellings, pieces.values))
+        if self._model is None:
+            return tf.strings.reduce_join(spelled, axis=1, separator=" ")
         text = self._model.detokenize(spelled)
         # `detokenize` keeps the word mark of pieces that are not in this side's
         # SentencePiece model.
@@ -132,7 +141,8 @@ class MarianTokenizer(MarianSide):
     the source; `target` has its own SentencePiece model and may have its own
     vocabulary. The `*.marian` file is JSON and contains both sides. Imported models of
     OpenNMT-tf use the same format; if the file has `source_start`, this piece is
-    inserted before every source.
+    inserted before every source. Without SentencePiece models, as for subword-nmt,
+    texts consist of pieces that are separated by spaces.
 
     Source: Marian's data/default_vocab.cpp and Transformers'
     models/marian/tokenization_marian.py.
@@ -176,8 +186,8 @@ class MarianTokenizer(MarianSide):
     @classmethod
     def from_pieces(
         cls,
-        source_model: bytes,
-        target_model: bytes,
+        source_model: bytes | None,
+        target_model: bytes | None,
         source_pieces: Sequence[str],
         target_pieces: Sequence[str] | None = None,
         labels: bool = True,
@@ -187,8 +197,9 @@ class MarianTokenizer(MarianSide):
         """Creates a tokenizer from SentencePiece models and vocabularies.
 
         Args:
-            source_model: Bytes of the source's SentencePiece model.
-            target_model: Bytes of the target's SentencePiece model.
+            source_model: Bytes of the source's SentencePiece model; None: texts consist
+                of pieces, separated by spaces.
+            target_model: Bytes of the target's SentencePiece model, or None.
             source_pieces: The piece of each source id, beginning with
                 `SPECIAL_PIECES`.
             target_pieces: The piece of each target id; None: both sides share
@@ -205,8 +216,8 @@ class MarianTokenizer(MarianSide):
             "format": _FORMAT,
             "source_pieces": list(source_pieces),
             "target_pieces": None if target_pieces is None else list(target_pieces),
-            "source_model": base64.b64encode(source_model).decode("ascii"),
-            "target_model": base64.b64encode(target_model).decode("ascii"),
+            "source_model": _encoded_model(source_model),
+            "target_model": _encoded_model(target_model),
         }
         fields |= {} if labels else {"labels": False}
         fields |= {} if source_start is None else {"source_start": source_start}
@@ -215,7 +226,12 @@ class MarianTokenizer(MarianSide):
         return cls(text.encode(), f"vocab{MARIAN_SUFFIX}")
 
     def notes(self, texts: Sequence[str]) -> list[str]:
-        """Names language labels that follow a space or are not in the vocabulary."""
+        """Names unknown language labels, and texts that are not split into pieces."""
+        if self._model is None and not any("@@" in text for text in texts):
+            return [
+                "no text contains the mark @@ of subword-nmt, but this model reads "
+                "pieces; run its preprocess.sh first"
+            ]
         known = self._known_labels
         if known is None:
             return []
@@ -275,8 +291,14 @@ def _checked_pieces(pieces: object, where: str) -> list[str]:
     raise UserError(f"{where} {fault}; import the model again")
 
 
-def _checked_model(encoded: object, path: str) -> bytes:
+def _encoded_model(model: bytes | None) -> str | None:
+    return None if model is None else base64.b64encode(model).decode("ascii")
+
+
+def _checked_model(encoded: object, path: str) -> bytes | None:
     """Decodes a SentencePiece model from base64; raises UserError if it is damaged."""
+    if encoded is None:
+        return None
     try:
         model = base64.b64decode(str(encoded), validate=True)
     except binascii.Error:

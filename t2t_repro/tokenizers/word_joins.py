@@ -15,7 +15,7 @@ def word_joins(tokenizer: Tokenizer, rows: int) -> tuple[list[bool], list[bool]]
     Joined pieces belong to one word. tensor2tensor marks the end of a word with `_`,
     but closing punctuation without a space joins the next word. SentencePiece marks the
     beginning with U+2581; its punctuation never joins the previous piece, and its bytes
-    always do.
+    always do. subword-nmt marks pieces that join the next one with `@@`.
 
     Args:
         tokenizer: Tokenizer of the ids.
@@ -26,6 +26,9 @@ def word_joins(tokenizer: Tokenizer, rows: int) -> tuple[list[bool], list[bool]]
         joins_next = [
             not name.endswith("_") or name[:-1].endswith(_CLOSING) for name in names
         ]
+        joins_last = [False] * len(names)
+    elif not any(name.startswith("\u2581") for name in names):
+        joins_next = [name.endswith("@@") for name in names]
         joins_last = [False] * len(names)
     else:
         joins_next = [False] * len(names)

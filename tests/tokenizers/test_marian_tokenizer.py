@@ -11,6 +11,7 @@ import yaml
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
+from t2t_repro.tokenizers.word_joins import word_joins
 
 CASES = ("a_opus", "b_relu_labels", "c_gelu_separate", "d_prenorm_untied")
 SPECIAL = ["<pad>", "</s>"]
@@ -160,6 +161,22 @@ def test_added_pieces_are_cut_out_before_sentencepiece():
     ids = tokenizer.encode(tf.constant(["".join(parts)]))
     text = "the dog <n> sees <n>> a cat <n> a.b|("
     assert tokenizer.target.decode(ids).numpy().tolist() == [text.encode()]
+
+
+def test_without_a_sentencepiece_model_texts_consist_of_pieces(capsys):
+    # subword-nmt joins a piece that ends in @@ and the next one.
+    pieces = [*SPECIAL, "<unk>", "lo@@", "w", "er", ".", ">>deu<<"]
+    tokenizer = MarianTokenizer.from_pieces(None, None, pieces)
+    texts = tf.constant(["lo@@ w . ", ">>deu<< lo@@  er </s> new", ""])
+    ids = tokenizer.encode(texts)
+    assert ids.to_list() == [[3, 4, 6, 1], [7, 3, 5, 2, 2, 1], [1]]
+    decoded = tokenizer.target.decode(ids).numpy().tolist()
+    assert decoded == [b"lo@@ w .", b">>deu<< lo@@ er <unk> <unk>", b""]
+    joins_next, joins_last = word_joins(tokenizer, 9)
+    assert [n for n in range(9) if joins_next[n]] == [3] and not any(joins_last)
+    for text in ("lo@@ w .", "low .", "low ."):
+        tokenizer.print_notes([text])
+    assert capsys.readouterr().err.count("run its preprocess.sh first") == 1
 
 
 @pytest.mark.parametrize("text", ["</s>", "<pad>", "the </s> dog", ""])

@@ -18,6 +18,12 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
 """Position encodings and layer-normalization epsilon of each program."""
 
 
+_PREPROCESSED = (
+    "the model reads and writes pieces of subword-nmt: run the download's "
+    "preprocess.sh before translating, and its postprocess.sh afterwards"
+)
+
+
 def read(
     folder: Path,
     positions: str = "marian",
@@ -80,6 +86,7 @@ def read(
         every_array=model.every_array,
         languages=model.languages,
         pieces_known=model.vocabularies.pieces_known(piece_models),
+        notes=() if None not in piece_models else (_PREPROCESSED,),
     )
 
 
@@ -98,15 +105,9 @@ def _read_folder(
     return read_transformers(folder)
 
 
-def _piece_model(folder: Path, side: str) -> bytes:
-    """Returns the SentencePiece model of a side.
-
-    Raises UserError if the side uses subword-nmt's BPE instead.
-    """
+def _piece_model(folder: Path, side: str) -> bytes | None:
+    """Returns the SentencePiece model of a side; None if it uses subword-nmt's BPE."""
     path = folder / f"{side}.spm"
     if not path.is_file() and (folder / f"{side}.bpe").is_file():
-        raise UserError(
-            f"{folder / side}.bpe: models with subword-nmt pieces are not supported; "
-            "use a download with source.spm and target.spm"
-        )
+        return None
     return read_piece_model(path)

@@ -309,7 +309,8 @@ def _added_tokens(folder: Path) -> tuple[dict[str, Any], set[str]]:
         if entry.get("special"):
             omitted.add(token)
     # Special pieces in a text are encoded as plain text.
-    return {k: ids[k] for k in ids.keys() - {"", END, UNKNOWN, PADDING}}, omitted
+    plain = ("", END, UNKNOWN, PADDING)
+    return {k: number for k, number in ids.items() if k not in plain}, omitted
 
 
 def _vocabulary(
