@@ -26,14 +26,9 @@ _EXCLUDED = {
 LINES_THAT_PAY = {"float32": 500, "int8": 3_000}
 """Minimum number of lines for which compiling the search saves time, by precision.
 
-A file has about five lengths to compile, in 3 s of processor time each. For a line of
+A file has about three lengths to compile, in 3 s of processor time each. For a line of
 26 subwords, base then takes 40 (float32) or 9 ms (int8) less on a processor with
 AVX512-VNNI, and more on others."""
-
-SENTENCES_THAT_PAY = 30
-"""Number of sentences of a length after which a session on a terminal compiles it.
-
-Until then, the time that compiling would have saved is about that of compiling."""
 
 _SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")
 
@@ -93,10 +88,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--xla",
         action=argparse.BooleanOptionalAction,
-        help="compile the search for batches of one sentence, once per 16 subwords of "
-        "length (default: only on a CPU, for a file with --batch_size 1 and at least "
-        f"{LINES_THAT_PAY['float32']:,} lines, or {LINES_THAT_PAY['int8']:,} in int8; "
-        f"on a terminal after {SENTENCES_THAT_PAY} sentences of a length)",
+        help="compile the search for batches of one to four sentences (in int8, one), "
+        "once per 32 subwords of length (default: only on a CPU, for a file with "
+        f"--batch_size 1 and at least {LINES_THAT_PAY['float32']:,} lines, or "
+        f"{LINES_THAT_PAY['int8']:,} in int8; on a terminal in the background, after "
+        "some sentences of a length)",
     )
     add(
         "--tensor2tensor_rules",
@@ -165,8 +161,8 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     }
 
 
-def compile_after(args: Any, lines: int | None) -> int | None:
-    """Returns the number of sentences of a length after which XLA compiles it.
+def compile_after(args: Any, lines: int | None) -> float | None:
+    """Returns the time after which XLA compiles a search, as for `CompiledSearch`.
 
     Without --xla or --no-xla the search is compiled where this is faster. A message is
     printed if all lines of a file use it.
@@ -176,11 +172,12 @@ def compile_after(args: Any, lines: int | None) -> int | None:
         lines: Number of lines of the input; None if unknown.
 
     Returns:
-        The number of sentences; None: XLA does not compile the search.
+        The time in seconds; None: XLA does not compile the search.
     """
     import tensorflow as tf
 
     from t2t_repro import fast
+    from t2t_repro.fast.compiled_search import SECONDS_THAT_PAY
 
     if args.xla is not None:
         return 0 if args.xla else None
@@ -194,7 +191,7 @@ def compile_after(args: Any, lines: int | None) -> int | None:
     if not supported:
         return None
     if args.input_file == "-" and sys.stdin.isatty():
-        return SENTENCES_THAT_PAY
+        return SECONDS_THAT_PAY
     if args.batch_size > 1 or (lines or 0) < LINES_THAT_PAY[args.precision]:
         return None
     cli.log(

@@ -1,35 +1,53 @@
-"""Beam search for single sentences, compiled by XLA."""
+"""Beam search for a few sentences, compiled by XLA."""
 
-from collections import Counter
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import chain
 
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.fast.cached_decoder import KVCacheDecoder, Memory
+from t2t_repro.fast.cached_decoder import KVCacheDecoder, Memory, matmuls_of_a_step
+from t2t_repro.fast.flat_attention import is_quantized
+from t2t_repro.fast.small_batch_matmul import StepMatmuls, first_rows
 from t2t_repro.fast.static_decoder import StaticDecoder, transpose_step_weights
-from t2t_repro.models.generate import as_one, generate
+from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
+
+SECONDS_THAT_PAY = 4.0
+"""Time that searches of a shape take before a process compiles this search by itself.
+
+Compiling takes 2 to 3 s of processor time, and saves a third of the time of a search or
+more."""
 
 # XLA compiles one program per source length, so lengths are padded to a multiple of
 # this number.
-_LENGTH_MULTIPLE = 16
+_LENGTH_MULTIPLE = 32
 
 # Every step attends to the cache slots of all steps, which is slow for long outputs.
 _MAX_STEPS = 256
 
+# With more sentences, matmuls take most of the time, and sentences that are done would
+# have to leave the batch.
+_MOST_SENTENCES = 4
+
+_Shape = tuple[int, int]
+"""Number of sentences and padded source length of a compiled program."""
+
 
 class CompiledSearch:
-    """Replaces `Translator.translate_ids` for single sentences.
+    """Replaces `Translator.translate_ids` for batches of a few sentences.
 
-    It copies the decoder's large matrices when it is created, and ignores later changes
-    of the weights.
+    It copies the decoder's large matrices before it compiles for the first time. If
+    they change later, it is no longer used.
 
     Args:
         models: Models, already built; several form an ensemble.
         search: Settings of the beam search.
-        compile_after: Number of sentences of each padded length that are left to
-            another search, before the search for this length is compiled.
+        compile_after: Time in seconds that another search may take for batches of one
+            shape, before a thread compiles the search for this shape. 0: each shape is
+            compiled when it is first used.
 
     Raises:
         ValueError: The settings select sampling or `tensor2tensor_rules`.
@@ -39,7 +57,7 @@ class CompiledSearch:
         self,
         models: Sequence[Transformer],
         search: DecodingConfig,
-        compile_after: int = 0,
+        compile_after: float = 0.0,
     ) -> None:
         if search.sampling or search.tensor2tensor_rules:
             raise ValueError(
@@ -49,28 +67,102 @@ class CompiledSearch:
         self._models = models
         self._search = search
         self._compile_after = compile_after
-        self._sentences: Counter[int] = Counter()  # By padded length.
-        self._matmuls = [transpose_step_weights(model) for model in models]
+        self._seconds: dict[_Shape, float] = {}
+        self._compiled: dict[_Shape, Future[None]] = {}
+        # At exit, Python waits for the thread, because XLA cannot be interrupted.
+        self._thread = ThreadPoolExecutor(1)
+        attentions = (model.decoder.layer_0.self_attention for model in models)
+        # In int8, XLA multiplies the rows of one sentence as fast as oneDNN, and more
+        # rows more slowly.
+        self.most_sentences = (
+            1 if any(map(is_quantized, attentions)) else _MOST_SENTENCES
+        )
+        self._matmuls: list[StepMatmuls] = []
+        if not compile_after:
+            self._copy_weights()
 
-    def is_for(self, inputs: tf.Tensor) -> bool:
-        """Counts a batch, int32 (batch, source); returns whether this search is for it.
+    def add(self, sentences: int, source: int, seconds: float) -> None:
+        """Adds the time of another search; may start to compile for the same shape.
 
-        It is for one sentence of a length that is, or may now be, compiled.
+        Args:
+            sentences: Number of sentences.
+            source: Number of tokens of the longest source.
+            seconds: Time that the other search took.
         """
-        length = _padded_length(inputs.shape[1])
-        if inputs.shape[0] != 1 or self._search.longest(length) > _MAX_STEPS:
-            return False
-        self._sentences[length] += 1
-        return self._sentences[length] > self._compile_after
+        shape = sentences, _padded_length(source)
+        if self._ready_length(*shape) is not None or not self._is_supported(shape):
+            return
+        # The first search of a process also traces, which is not repeated.
+        total = self._seconds[shape] + seconds if shape in self._seconds else 0.0
+        self._seconds[shape] = total
+        if total > self._compile_after and shape not in self._compiled:
+            self._compiled[shape] = self._thread.submit(self._compile, shape)
+
+    def is_ready(self, sentences: int, source: int) -> bool:
+        """Returns whether this search can translate a batch; arguments as in `add`."""
+        is_compiled = self._ready_length(sentences, source) is not None
+        return is_compiled and (not self._compile_after or self._is_up_to_date())
+
+    def wait(self) -> None:
+        """Waits until all programs that the thread has begun are compiled."""
+        wait(self._compiled.values())
 
     def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Translates a sentence, int32 (1, source), to ids and scores."""
-        padding = _padded_length(inputs.shape[1]) - inputs.shape[1]
-        inputs = tf.pad(inputs, [[0, 0], [0, padding]])
+        """Translates sentences, int32 (batch, source), to ids and scores.
+
+        The results are those of `Translator.translate_ids`. `is_ready` must be true.
+        """
+        length = self._ready_length(*inputs.shape) or 0
+        inputs = tf.pad(inputs, [[0, 0], [0, length - inputs.shape[1]]])
         memories = self._read(inputs)
         # A direct call would warn that it is traced again for every length.
         search = self._search_memories.get_concrete_function(inputs, memories)
         return search(inputs, memories)
+
+    def _is_supported(self, shape: _Shape) -> bool:
+        sentences, length = shape
+        is_short = self._search.longest(length) <= _MAX_STEPS
+        return is_short and sentences <= self.most_sentences
+
+    def _ready_length(self, sentences: int, source: int) -> int | None:
+        """Returns the length to pad a batch to; None if no program is compiled."""
+        shortest = _padded_length(source)
+        if not self._compile_after:
+            return shortest if self._is_supported((sentences, shortest)) else None
+        lengths = [
+            length
+            for (rows, length), compiled in self._compiled.copy().items()
+            if rows == sentences and shortest <= length <= 2 * shortest
+            # After an error, the other search continues.
+            if compiled.done() and not compiled.exception()
+        ]
+        return min(lengths, default=None)
+
+    def _compile(self, shape: _Shape) -> None:
+        """Compiles the search for a shape, by translating empty sentences."""
+        if not self._matmuls:
+            self._copy_weights()
+        sentences, length = shape
+        inputs = tf.pad(tf.ones([sentences, 1], tf.int32), [[0, 0], [0, length - 1]])
+        memories = self._read(inputs)
+        search = self._search_memories.get_concrete_function(inputs, memories)
+        if threading.main_thread().is_alive():  # Else the process is about to exit.
+            search(inputs, memories)
+
+    def _copy_weights(self) -> None:
+        """Copies the weights of the matmuls of a step."""
+        self._copied_rows = self._first_rows()
+        self._matmuls = [transpose_step_weights(model) for model in self._models]
+
+    def _is_up_to_date(self) -> bool:
+        """Returns whether the weights are still those that were copied."""
+        return bool(tf.reduce_all(tf.equal(self._copied_rows, self._first_rows())))
+
+    @tf.function(autograph=False)
+    def _first_rows(self) -> tf.Tensor:
+        """Returns rows of all copied weights; see `first_rows`."""
+        groups = chain.from_iterable(map(matmuls_of_a_step, self._models))
+        return first_rows([*groups])
 
     @tf.function(
         autograph=False, input_signature=[tf.TensorSpec([None, None], tf.int32)]
@@ -84,7 +176,7 @@ class CompiledSearch:
     def _search_memories(
         self, inputs: tf.Tensor, memories: Sequence[Memory]
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Implements `__call__`; traced and compiled once per padded length."""
+        """Implements `__call__`; traced and compiled once per shape."""
         width = self._search.longest(inputs.shape[1])
         decoders = [
             StaticDecoder(model, self._search.hypotheses, width, matmuls, memory)
@@ -95,6 +187,20 @@ class CompiledSearch:
         # The weights are already in the layout for XLA; `generate` would prepack them.
         result = generate.reference(self._search, as_one(decoders), inputs, width=width)
         return result.ids, result.scores
+
+
+def seconds_that_pay(model: Transformer, search: DecodingConfig) -> float | None:
+    """Returns `compile_after` for a model that translates a few sentences at a time.
+
+    None if compiling is impossible, or its benefit is unknown.
+    """
+    is_measured = (
+        decoder_of.implementation is KVCacheDecoder
+        and model.compute_dtype == "float32"
+        and not tf.config.list_physical_devices("GPU")
+    )
+    is_possible = not (search.sampling or search.tensor2tensor_rules)
+    return SECONDS_THAT_PAY if is_measured and is_possible else None
 
 
 def _padded_length(source: int) -> int:

@@ -207,6 +207,17 @@ def transposed_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
     return StepMatmuls(prepacked)
 
 
+def first_rows(groups: Sequence[_Group]) -> Tensor:
+    """Returns the first two rows of all weights that `transposed_weights` copies.
+
+    They show whether the weights have changed: training changes all rows of kernels.
+    The result is float (elements,).
+    """
+    layers = [layer for group in _with_own_weights(groups) for layer in group]
+    weights = [x.table if isinstance(x, TokenEmbedding) else x.kernel for x in layers]
+    return ops.concatenate([ops.ravel(each[:2]) for each in weights] or [ops.zeros(0)])
+
+
 def _with_own_weights(groups: Sequence[_Group]) -> list[_Group]:
     """Returns the groups whose matmul has not been replaced, e.g. by quantization."""
     return [g for g in groups if g[0].matmul in (linear, tied_logits)]

@@ -12,11 +12,11 @@ from t2t_repro.models.transformer import Transformer
 
 
 class StaticDecoder(KVCacheDecoder):
-    """`KVCacheDecoder` for single sentences, in a function that XLA compiles.
+    """`KVCacheDecoder` for a few sentences, in a function that XLA compiles.
 
-    With one sentence, a step consists of many small operations, and starting them takes
-    TensorFlow most of the time. XLA fuses them; reading the weights, on all cores, then
-    takes most of the time.
+    A step then consists of many small operations, and starting them takes TensorFlow
+    most of the time. XLA fuses them; reading the weights, on all cores, then takes most
+    of the time.
 
     Args:
         model: The model, already built.
@@ -45,7 +45,7 @@ class StaticDecoder(KVCacheDecoder):
         caches = []
         layers = self.model.decoder.layers_in_order()
         for layer, cache in zip(layers, state.layers, strict=True):
-            if _is_foldable(inputs.shape[1], layer.cross_attention):
+            if _is_foldable(inputs.shape, layer.cross_attention):
                 keys, values = absorbed_attention.fold(
                     layer.cross_attention, cache.cross_keys, cache.cross_values
                 )
@@ -71,7 +71,10 @@ def transpose_step_weights(model: Transformer) -> StepMatmuls:
     return transposed_weights(matmuls_of_a_step(model), model.compute_dtype)
 
 
-def _is_foldable(source: int, attention: MultiHeadAttention) -> bool:
-    """Returns whether folding is possible and makes the matrices smaller."""
+def _is_foldable(shape: tf.TensorShape, attention: MultiHeadAttention) -> bool:
+    """Returns whether folding is possible and makes the matrices smaller.
+
+    Every sentence of inputs with this shape has its own folded matrices.
+    """
     is_possible = not (attention.query.use_bias or is_quantized(attention))
-    return is_possible and source < min(attention.d_k, attention.d_v)
+    return is_possible and shape.num_elements() < min(attention.d_k, attention.d_v)

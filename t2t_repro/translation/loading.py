@@ -73,20 +73,20 @@ class Loaded(NamedTuple):
         return search_of(self.hparams, self.tokenizer, **changes)
 
     def translator(
-        self, compile_after: int | None = None, **changes: Any
+        self, compile_after: float | None = None, **changes: Any
     ) -> Translator:
         """Returns a translator.
 
         Args:
-            compile_after: Number of batches of one sentence after which XLA compiles
-                the search, as in `CompiledSearch`; None: it does not.
+            compile_after: Time after which XLA compiles the search for a few sentences,
+                as for `CompiledSearch`; None: it does not.
             **changes: As in `search_of`.
         """
         search = self.search(**changes)
-        for_one = None
+        for_few = None
         if compile_after is not None:
-            for_one = CompiledSearch(self.models, search, compile_after)
-        return Translator(self.models, self.tokenizer, search, for_one=for_one)
+            for_few = CompiledSearch(self.models, search, compile_after)
+        return Translator(self.models, self.tokenizer, search, for_few=for_few)
 
 
 def load_models(

@@ -1,9 +1,12 @@
 """Parallel search of several batches on a CPU, with one core per batch."""
 
 import contextlib
+from collections.abc import Sequence
 
+import numpy as np
 import tensorflow as tf
 
+from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.system.cores import usable_cores
 
 # Limits memory on machines with many cores.
@@ -19,7 +22,7 @@ def give_each_batch_a_core(compiled: bool = False) -> None:
     effect.
 
     Args:
-        compiled: Whether the search is compiled; its matmuls then use all cores.
+        compiled: Whether XLA compiles searches; their matmuls use all cores.
     """
     if tf.config.list_physical_devices("GPU"):
         return
@@ -32,6 +35,27 @@ def give_each_batch_a_core(compiled: bool = False) -> None:
 def rows_at_once(sentences: int, batch_size: int) -> int:
     """Returns the batch size that gives every core a batch, at most `batch_size`."""
     return max(1, min(batch_size, -(-sentences // batches_at_once())))
+
+
+def rows_or_few(
+    lengths: Sequence[int] | np.ndarray, batch_size: int, for_few: CompiledSearch | None
+) -> int:
+    """Returns the batch size for sentences that a compiled search may translate.
+
+    It is `rows_at_once`, unless the compiled search, whose matmuls use all cores, is
+    ready for all sentences in one batch.
+
+    Args:
+        lengths: Number of tokens of each sentence, the longest first.
+        batch_size: Maximum number of sentences per batch.
+        for_few: The compiled search, if any.
+    """
+    sentences = len(lengths)
+    if for_few and 0 < sentences <= batch_size:
+        longest = int(lengths[0])
+        if for_few.is_ready(sentences, longest):
+            return sentences
+    return rows_at_once(sentences, batch_size)
 
 
 def batches_at_once() -> int:

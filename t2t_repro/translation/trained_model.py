@@ -11,6 +11,7 @@ from typing import Any
 
 from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast.compiled_search import seconds_that_pay
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.quiet_import import use_tensorflow_backend
@@ -184,7 +185,8 @@ class TrainedModel:
             search["never"] = tuple(search["never"])
         config = self._loaded.search(**search)
         if config not in self._translators:
-            self._translators[config] = self._loaded.translator(**search)
+            after = seconds_that_pay(self.model, config)
+            self._translators[config] = self._loaded.translator(after, **search)
         return self._translators[config]
 
     def _required(

@@ -5,6 +5,7 @@ training and in the exported SavedModel, so that their outputs are the same.
 """
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -23,7 +24,7 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
-from t2t_repro.translation.parallel_batches import batches_at_once, rows_at_once
+from t2t_repro.translation.parallel_batches import batches_at_once, rows_or_few
 
 MAX_INPUT_LENGTH = 512
 # Maximum number of characters of a line that are read, which limits the memory of the
@@ -75,8 +76,8 @@ class Translator(tf.Module):
         tokenizer: Tokenizer of the models.
         search: Settings of the search.
         max_input_length: Number of subwords to which inputs are cut, EOS included.
-        for_one: Compiled search for batches of one sentence, with the same models and
-            settings.
+        for_few: Compiled search for batches of a few sentences, with the same models
+            and settings.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Translator(tf.Module):
         tokenizer: Tokenizer,
         search: DecodingConfig | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
-        for_one: CompiledSearch | None = None,
+        for_few: CompiledSearch | None = None,
     ) -> None:
         super().__init__()
         models = [model] if isinstance(model, Transformer) else list(model)
@@ -98,7 +99,7 @@ class Translator(tf.Module):
         self._decoder = as_one(
             [decoder_of(model, self.search.hypotheses) for model in models]
         )
-        self._for_one = for_one
+        self._for_few = for_few
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
@@ -237,10 +238,9 @@ class Translator(tf.Module):
         terms: tf.Tensor | None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Translates a batch with the compiled search if possible."""
-        compiled = self._for_one
         free = prefixes is None and terms is None
-        if compiled and free and compiled.is_for(inputs):
-            return compiled(inputs)
+        if free and self._for_few and self._for_few.is_ready(*inputs.shape):
+            return self._for_few(inputs)
         return self.translate_ids(inputs, prefixes, terms, copies)
 
     def translate_lines(
@@ -291,7 +291,9 @@ class Translator(tf.Module):
         translations = [
             Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
         ]
-        groups = self._groups(texts, lengths, batch_size)
+        free = prefixes is None and terms is None
+        groups = self._groups(texts, lengths, batch_size, free)
+        start = time.monotonic()
         if self.search.min_length and groups:
             # The last text is the shortest and has the lowest limit.
             shortest = int(lengths[groups[-1][-1]])
@@ -320,10 +322,13 @@ class Translator(tf.Module):
                 tokens += best.tokens
             if progress is not None:
                 progress(len(group), tokens)
+        if self._for_few and free and groups:
+            longest, seconds = int(lengths[groups[0][0]]), time.monotonic() - start
+            self._for_few.add(sum(map(len, groups)), longest, seconds)
         return translations
 
     def _groups(
-        self, texts: Sequence[str], lengths: np.ndarray, batch_size: int
+        self, texts: Sequence[str], lengths: np.ndarray, batch_size: int, free: bool
     ) -> list[list[int]]:
         """Returns the indices of the texts of each batch, without blank texts.
 
@@ -336,7 +341,8 @@ class Translator(tf.Module):
         order = np.argsort(-lengths, kind="stable").tolist()
         indices = [n for n in order if texts[n].strip()]
         if not self.search.tensor2tensor_rules:
-            batch_size = rows_at_once(len(indices), batch_size)
+            for_few = self._for_few if free else None
+            batch_size = rows_or_few(lengths[indices], batch_size, for_few)
         starts = range(0, len(indices), batch_size)
         return [indices[start : start + batch_size] for start in starts]
 

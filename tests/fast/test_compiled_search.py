@@ -42,18 +42,20 @@ def models():
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
-    ("changes", "ensemble"),
-    [({}, True), *((changes, False) for changes in CHANGES)],
+    ("changes", "ensemble", "batch_size"),
+    [({}, True, 1), ({}, False, 3), *((changes, False, 1) for changes in CHANGES)],
     ids=str,
 )
-def test_compiled_search_equals_the_plain_search(models, tokenizer, changes, ensemble):
+def test_compiled_search_equals_the_plain_search(
+    models, tokenizer, changes, ensemble, batch_size
+):
     search = replace(SEARCH, **changes)
     chosen = models if ensemble else models[:1]
     plain = Translator(chosen, tokenizer, search)
-    for_one = CompiledSearch(chosen, search)
-    compiled = Translator(chosen, tokenizer, search, for_one=for_one)
+    for_few = CompiledSearch(chosen, search)
+    compiled = Translator(chosen, tokenizer, search, for_few=for_few)
     expected = list(plain.translate_lines(LINES, batch_size=1))
-    results = list(compiled.translate_lines(LINES, batch_size=1))
+    results = list(compiled.translate_lines(LINES, batch_size=batch_size))
     assert [each.text for each in results] == [each.text for each in expected]
     assert len({each.text for each in results}) > 3
     for ours, theirs in zip(results, expected, strict=True):
@@ -76,7 +78,7 @@ def test_compiled_int8_search_equals_the_int8_search(tokenizer, norm, beam_size)
     quantize_model(model, observer.bounds(1.0))
     plain = Translator(model, tokenizer, search)
     compiled = Translator(
-        model, tokenizer, search, for_one=CompiledSearch([model], search)
+        model, tokenizer, search, for_few=CompiledSearch([model], search)
     )
     expected = list(plain.translate_lines(LINES, batch_size=1))
     results = list(compiled.translate_lines(LINES, batch_size=1))
@@ -86,40 +88,52 @@ def test_compiled_int8_search_equals_the_int8_search(tokenizer, norm, beam_size)
     np.testing.assert_allclose(*scores, atol=2e-3)
 
 
-def test_compiles_only_single_short_sentences(models, tokenizer, monkeypatch):
+def test_compiles_only_a_few_short_sentences(models, tokenizer, monkeypatch):
     search = CompiledSearch(models[:1], replace(SEARCH, extra_length=50))
-
-    def is_for(sentences, source):
-        return search.is_for(tf.ones([sentences, source], tf.int32))
-
-    assert is_for(1, 1) and is_for(1, 192)
-    # A source of 193 tokens is padded to 208, and may take 258 steps.
-    assert not is_for(1, 193)
-    assert not is_for(2, 1)
-    later = CompiledSearch(models[:1], SEARCH, compile_after=2)
-    lengths = (16, 9, 17, 3, 17, 17)  # Padded to 16 or 32.
-    decisions = [later.is_for(tf.ones([1, length], tf.int32)) for length in lengths]
-    assert decisions == [False, False, False, True, False, True]
-    # Batches and prefixes are translated without the compiled search.
-    for_one = CompiledSearch(models[:1], SEARCH)
-    translator = Translator(models[:1], tokenizer, SEARCH, for_one=for_one)
+    assert search.is_ready(1, 1) and search.is_ready(4, 192)
+    # A source of 193 tokens is padded to 224, and may take 274 steps.
+    assert not search.is_ready(1, 193)
+    assert not search.is_ready(5, 1)
+    # Prefixes are translated without the compiled search.
+    for_few = CompiledSearch(models[:1], SEARCH)
+    translator = Translator(models[:1], tokenizer, SEARCH, for_few=for_few)
     monkeypatch.setattr(
         CompiledSearch, "__call__", lambda *_: pytest.fail("CompiledSearch was called")
     )
-    two = tf.constant([[5, 6, 1], [7, 1, 0]])
-    ((ids, _),) = translator.translate_batches([two])
-    np.testing.assert_array_equal(ids, translator.translate_ids(two)[0])
     (translation,) = translator.translate_window(["one"], prefixes=["neun"])
     assert translation.text.startswith("neun")
 
 
+def test_a_thread_compiles_shapes_that_took_long(models):
+    search = CompiledSearch(models[:1], replace(SEARCH, beam_size=1), compile_after=2.0)
+    # The first time of each shape, 9 s, does not count.
+    times = [(1, 17, 9.0), (2, 3, 9.0), (1, 17, 1.5), (2, 3, 1.9), (1, 9, 0.6)]
+    for sentences, source, seconds in times:
+        assert not search.is_ready(sentences, source)
+        search.add(sentences, source, seconds)
+    assert [*search._compiled] == [(1, 32)]
+    search._compiled[1, 32].result()
+    # A program also serves sources of half of its length.
+    search._compiled[1, 64] = search._compiled[1, 32]
+    assert [search._ready_length(1, n) for n in (3, 32, 33, 65)] == [32, 32, 64, None]
+    inputs = tf.constant([[5, 6, 1]])
+    expected = Translator(models[:1], None, search._search).translate_ids(inputs)
+    ids, _ = search(inputs)
+    np.testing.assert_array_equal(ids[:, :, : expected[0].shape[2]], expected[0])
+    kernel = models[0].decoder.layer_0.feed_forward.hidden.kernel
+    before = kernel.numpy()
+    kernel.assign(before + 1.0)
+    assert not search.is_ready(1, 3)
+    kernel.assign(before)
+
+
 def test_compiles_once_per_padded_length(models):
     search = CompiledSearch(models[:1], replace(SEARCH, beam_size=1))
-    for length in (3, 4, 16, 17):
+    for length in (3, 4, 32, 33):
         inputs = tf.constant([[5] * (length - 1) + [1]])
         assert search(inputs)[0].shape[0] == 1
     assert search._search_memories.experimental_get_tracing_count() == 2
-    assert compiled_search._padded_length(16) == 16
+    assert compiled_search._padded_length(32) == 32
 
 
 @pytest.mark.parametrize(
