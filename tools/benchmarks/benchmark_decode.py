@@ -5,10 +5,11 @@
 A model with random weights translates random sentences in exactly `--steps` steps, so
 that all programs do the same work: several batches at once, one batch at a time, small
 batches, and one sentence at a time. t2t_repro runs batches in parallel, one per core.
-It is also timed with `--xla` and with a single decoder layer, as in a student.
-CTranslate2 runs batches in parallel and one batch on all cores; the faster of the two
-is reported. "Matmuls only" runs only the decoder's matmuls. Only float32 and int8
-programs run the small batches.
+Batches of a few sentences run in another process, which compiles their search in a
+thread as on a terminal. t2t_repro is also timed with `--xla` and with a single decoder
+layer, as in a student. CTranslate2 runs batches in parallel and one batch on all cores;
+the faster of the two is reported. "Matmuls only" runs only the decoder's matmuls. Only
+float32 and int8 programs run the small batches.
 
 CTranslate2 must be installed (`pip install ctranslate2`), or be excluded with
 `--only t2t_repro,products`.
@@ -58,6 +59,9 @@ CONTENDERS: dict[str, tuple[str, Result]] = {
 }
 # Programs that also translate small batches.
 SMALL = {FLOAT32, XLA, INT8, XLA_INT8, THEIR_FLOAT32, THEIR_INT8}
+# Programs, and the number of sentences up to which they compile the search after some
+# time. As in `translate`, a process that translates so few uses its cores differently.
+COMPILED = {FLOAT32: 4, INT8: 1}
 PAIRS = (
     *((FLOAT32, THEIR_FLOAT32), (XLA, THEIR_FLOAT32), (BFLOAT16, THEIR_INT8)),
     *((INT8, THEIR_INT8), (XLA_INT8, THEIR_INT8), (INT8, THEIR_FLOAT32)),
@@ -96,9 +100,18 @@ def measure(args: Namespace, tables: Result) -> None:
         own(name, TASKS[task], vars(args) | fields)
         for name, (task, fields) in contenders.items()
     ]
+    for_few = {
+        name: (
+            own(name, TASKS[OURS], vars(args) | contenders[name][1] | {"xla": None}),
+            n,
+        )
+        for name, n in COMPILED.items()
+        if name in contenders
+    }
     pairs = [*PAIRS, *((FLOAT32, title) for title in reduced)]
     others = contenders.keys() - SMALL
-    for _ in decoding.timed(args, processes, tables, "beam search", pairs, others):
+    title = "beam search"
+    for _ in decoding.timed(args, processes, tables, title, pairs, others, for_few):
         pass
 
 

@@ -6,13 +6,14 @@ the folder `work_dir`, and the program's `precision`, `xla` or `compute_type`.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, product
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,12 +25,14 @@ from benchmarks.report import SPEED, Result, add_process, ratios, say, written
 from t2t_repro.command_line import cli
 
 if TYPE_CHECKING:
+    from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.translation.translator import Translator
 
 Ids = npt.NDArray[np.int32]
 FIRST_ID = 3  # After PAD, EOS and the unknown token.
 VOCABULARY = "vocab.model"
 BOUNDS = "int8_bounds.json"
+WARM_UP = 60.0  # Seconds after which a search is certainly compiled.
 BEGIN = ("the first batch", "the first sentence")
 SENTENCE = "one sentence"
 
@@ -110,6 +113,7 @@ def timed(
     title: str,
     pairs: Sequence[tuple[str, str]],
     large_only: Collection[str] = (),
+    for_few: Mapping[str, tuple[Contender, int]] = MappingProxyType({}),
 ) -> Iterator[tuple[str, str, Result]]:
     """Times the workloads in all programs, with one process alive at a time.
 
@@ -121,21 +125,30 @@ def timed(
         title: Title of the first table.
         pairs: Pairs of rows whose ratios are computed.
         large_only: Names of programs that skip the small batches.
+        for_few: For some program names, the process that translates up to a number of
+            sentences at once in place of the program's own process, and this number.
 
     Yields:
         Program name, workload name and answer.
     """
     works, small = works_of(settings), small_works(settings)
+    folder = Path(settings.work_dir)
     table = tables.setdefault(title, {})
-    for _, each in itertools.product(range(settings.rounds), contenders):
+    for _, each in product(range(settings.rounds), contenders):
         skipped = {*BEGIN, *(small if each.name in large_only else ())}
-        for name, work, answer in in_turn(
-            [each],
-            [[work for work in works if work not in skipped]],
-            Path(settings.work_dir),
+        timed_works = [work for work in works if work not in skipped]
+        few, most = for_few.get(each.name, (each, 0))
+        by_few = [w for w in timed_works if works[w][0, ..., 0].size <= most]
+        by_each = [work for work in timed_works if work not in by_few]
+        answers = chain.from_iterable(
             # The first search of each size takes longer.
-            begin=[*BEGIN, *(work for work in small if work not in skipped)],
-        ):
+            in_turn(
+                [c], [part], folder, begin=[*BEGIN, *(w for w in small if w in part)]
+            )
+            for c, part in ((each, by_each), (few, by_few))
+            if part
+        )
+        for name, work, answer in answers:
             row = table.setdefault(name, {})
             speed = works[work][..., 0].size * settings.steps / answer["seconds"]
             row.setdefault(work, []).append(speed)
@@ -227,14 +240,16 @@ def search_of(settings: Namespace) -> Any:
 def t2t_repro(fields: Mapping[str, Any]) -> None:
     """Translates as `python -m t2t_repro.translate` does."""
     settings = Namespace(**fields)
-    from t2t_repro.fast.compiled_search import CompiledSearch
+    from t2t_repro.fast.compiled_search import SECONDS_THAT_PAY, CompiledSearch
     from t2t_repro.fast.quantization import ActivationRange, quantize_model
     from t2t_repro.models.precision import precision
     from t2t_repro.tokenizers.load import load_tokenizer
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
     from t2t_repro.translation.translator import Translator
 
-    give_each_batch_a_core(settings.xla)
+    # None: as on a terminal, where a thread compiles after some sentences.
+    compile_after = {None: SECONDS_THAT_PAY, True: 0.0, False: None}[settings.xla]
+    give_each_batch_a_core(compile_after is not None)
     is_int8 = settings.precision == "int8"
     with precision("float32" if is_int8 else settings.precision):
         model = random_model(settings)
@@ -245,19 +260,33 @@ def t2t_repro(fields: Mapping[str, Any]) -> None:
         quantize_model(model, ranges)
     tokenizer = load_tokenizer(work_dir / VOCABULARY)
     search = search_of(settings)
-    for_one = CompiledSearch([model], search) if settings.xla else None
-    translate_in_turn(settings, Translator(model, tokenizer, search, for_one=for_one))
+    for_few = None
+    if compile_after is not None:
+        for_few = CompiledSearch([model], search, compile_after)
+    translator = Translator(model, tokenizer, search, for_few=for_few)
+    translate_in_turn(settings, translator, for_few)
 
 
-def translate_in_turn(settings: Namespace, translator: Translator) -> None:
-    """Translates the workload of each request; answers with the ids of all outputs."""
+def translate_in_turn(
+    settings: Namespace, translator: Translator, for_few: CompiledSearch | None = None
+) -> None:
+    """Translates the workload of each request; answers with the ids of all outputs.
+
+    If the translator's compiled search, `for_few`, compiles in a thread, the first
+    request for a few sentences waits for it.
+    """
     import tensorflow as tf
 
-    from t2t_repro.translation.parallel_batches import rows_at_once
+    from t2t_repro.translation.parallel_batches import rows_or_few
 
     def translate(batches: Ids) -> list[list[int]]:
         ids = batches.reshape(-1, settings.length)
-        size = rows_at_once(len(ids), settings.batch_size)
+        if for_few is not None:
+            for _ in range(2):  # The first time does not count.
+                for_few.add(len(ids), settings.length, WARM_UP)
+            for_few.wait()
+        lengths = [settings.length] * len(ids)
+        size = rows_or_few(lengths, settings.batch_size, for_few)
         parts = [tf.constant(ids[n : n + size]) for n in range(0, len(ids), size)]
         best = [ids.numpy()[:, 0] for ids, _ in translator.translate_batches(parts)]
         return [row.tolist() for rows in best for row in rows]

@@ -72,5 +72,6 @@ def t2t_repro(fields: Mapping[str, Any]) -> None:
 
     give_each_batch_a_core(settings.xla)
     loaded = load_models(Path(settings.work_dir) / MODEL)
-    translator = loaded.translator(compile_after=0 if settings.xla else None)
-    decoding.translate_in_turn(settings, translator)
+    decoding.translate_in_turn(
+        settings, loaded.translator(0.0 if settings.xla else None)
+    )
