@@ -67,7 +67,7 @@ class Vocabularies:
 
         Args:
             models: Serialized SentencePiece models of source and target; None if a side
-                has no model.
+                lacks one.
 
         Returns:
             For "source" and "target", the number of pieces in the vocabulary and the
@@ -149,14 +149,14 @@ def piece_vocabulary(file: Path) -> Vocabulary:
     """Returns the vocabulary of a SentencePiece model, with the model's own ids.
 
     Raises:
-        UserError: The file is missing or damaged, or the model has no end of sentence.
+        UserError: The file is missing or damaged, or the model lacks </s>.
     """
     model = read_piece_model(file)
     library, proto = read_model(model, str(file))
     end, unknown = library.eos_id(), library.unk_id()
     if end < 0:
         raise UserError(
-            f"{file} has no end of sentence (trained with --eos_id=-1); use the "
+            f"{file} lacks a piece for the end of sentence (--eos_id=-1); use the "
             "vocabulary that Marian was trained with"
         )
     # A space distinguishes other special pieces, which no text contains, from these.

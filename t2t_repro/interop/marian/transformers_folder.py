@@ -302,7 +302,7 @@ def _added_tokens(folder: Path) -> tuple[dict[str, Any], set[str]]:
         token = entry.get("content") if isinstance(entry, dict) else None
         if not isinstance(token, str):
             raise UserError(
-                f"{file}: token {number:.40} of added_tokens_decoder has no content; "
+                f"{file}: token {number:.40} of added_tokens_decoder lacks content; "
                 "download the file again"
             )
         ids[token] = number

@@ -27,7 +27,7 @@ _FORMER = (
     (r"_single/", "/"),
     (r"/conv_hidden_relu/", "/ffn/"),
     (r"/ffn/ffn/", "/ffn/"),
-    # Version 1.0 has no scopes of the sub-layers.
+    # Version 1.0 lacks the scopes of the sub-layers.
     (r"/(?:en|de)coder_self_attention/", "/self_attention/multihead_attention/"),
     (r"/encdec_attention/(?=\w+_transform/)", "/encdec_attention/multihead_attention/"),
     (r"(/layer_\d+)/layer_norm/", rf"\1/self_attention/{_NORM}"),

@@ -191,5 +191,5 @@ def test_marians_own_vocabularies_keep_sentencepieces_ids(tmp_path):
                 )
                 assert decoded.decode() == library.decode(theirs[:-1]).strip()
     (folder / files[0]).write_bytes(piece_model(40, eos_id=-1))
-    with pytest.raises(UserError, match="has no end of sentence"):
+    with pytest.raises(UserError, match="lacks a piece for the end of"):
         read(folder)
