@@ -1,6 +1,5 @@
 """Beam search for a few sentences, compiled by XLA."""
 
-import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain
@@ -140,14 +139,24 @@ class CompiledSearch:
 
     def _compile(self, shape: _Shape) -> None:
         """Compiles the search for a shape, by translating empty sentences."""
+        if self._is_exiting():
+            return
         if not self._matmuls:
             self._copy_weights()
         sentences, length = shape
         inputs = tf.pad(tf.ones([sentences, 1], tf.int32), [[0, 0], [0, length - 1]])
         memories = self._read(inputs)
         search = self._search_memories.get_concrete_function(inputs, memories)
-        if threading.main_thread().is_alive():  # Else the process is about to exit.
+        if not self._is_exiting():
             search(inputs, memories)
+
+    def _is_exiting(self) -> bool:
+        """Returns whether the process is about to exit, and waits for the thread."""
+        try:
+            self._thread.submit(bool)
+        except RuntimeError:  # At exit, an executor accepts no more work.
+            return True
+        return False
 
     def _copy_weights(self) -> None:
         """Copies the weights of the matmuls of a step."""
