@@ -1,4 +1,4 @@
-"""Keeps freed memory in the process between training steps."""
+"""Settings of glibc's memory allocator."""
 
 import ctypes
 
@@ -19,3 +19,10 @@ def keep_freed_memory() -> None:
         return
     mallopt(_MMAP_MAX, 0)
     mallopt(_TRIM_THRESHOLD, -1)
+
+
+def release_freed_memory() -> None:
+    """Lets glibc return freed memory to the kernel; does nothing in other libraries."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

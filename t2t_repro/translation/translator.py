@@ -19,6 +19,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.lexical_constraints import Terms
 from t2t_repro.fast.cached_decoder import SharedCopies, using_copies
 from t2t_repro.fast.compiled_search import CompiledSearch
+from t2t_repro.fast.first_calls import FirstCalls
 from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -100,6 +101,7 @@ class Translator(tf.Module):
             [decoder_of(model, self.search.hypotheses) for model in models]
         )
         self._for_few = for_few
+        self._first_calls = FirstCalls()
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
@@ -138,8 +140,9 @@ class Translator(tf.Module):
         shared = None if copies is None else copies.of(len(inputs))
         kinds = tf.nest.map_structure(_any_matrix, shared)
         search = self._search.get_concrete_function(*types, kinds)
-        arrays = (each for each in arguments if each is not None)
-        ids = (tf.convert_to_tensor(each, tf.int32) for each in arrays)
+        ids = [tf.convert_to_tensor(x, tf.int32) for x in arguments if x is not None]
+        if shared:
+            self._first_calls(search, ids, shared)
         return search(*ids, *tf.nest.flatten(shared or []))
 
     @tf.function(autograph=False)
