@@ -276,12 +276,15 @@ class ModelDir:
             "of averaged, latest, best, best_bleu"
         )
 
-    def model(self, checkpoint: Checkpoint) -> Transformer:
+    def model(
+        self, checkpoint: Checkpoint, tokenizer: Tokenizer | None = None
+    ) -> Transformer:
         """Builds the model with a checkpoint's weights.
 
+        A large vocabulary takes 14 MB, so pass the model's `tokenizer` if it exists.
         Raises UserError if the weights do not fit the model or are damaged.
         """
-        tokenizer = self.tokenizer()
+        tokenizer = tokenizer or self.tokenizer()
         sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
         with without_values():
             model = build_model(self.hparams(), *sizes)

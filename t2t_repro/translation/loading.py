@@ -123,13 +123,15 @@ def load_models(
     members = [_member(directory, name) for name in checkpoints]
     tokenizer = directory.tokenizer()
     for name, (member_dir, _) in zip(checkpoints, members, strict=True):
+        if member_dir is directory:
+            continue
         if member_dir.tokenizer().fingerprint != tokenizer.fingerprint:
             raise UserError(
                 f"{directory.path} and {name} have different vocabularies; the models "
                 "of an ensemble need the same vocabulary"
             )
     with models_in("float32" if precision == "int8" else precision):
-        models = [member_dir.model(checkpoint) for member_dir, checkpoint in members]
+        models = [each.model(checkpoint, tokenizer) for each, checkpoint in members]
     for name, model in zip(checkpoints, models, strict=True):
         if model.vocab_size != models[0].vocab_size:
             raise UserError(
