@@ -89,7 +89,9 @@ def best_candidates(
     # but slicing a result of top_k that is also used whole makes XLA sort whole rows.)
     is_first = tf.equal(tf.range(tf.shape(ids)[1]), 0)
     first = tf.reduce_max(tf.where(is_first, ids, 0), axis=1, keepdims=True)
-    largest = tf.gather(tf.nn.softmax(rows), first, batch_dims=1)
+    with tf.control_dependencies([best]):
+        # The logits are not read any more, so softmax can overwrite them.
+        largest = tf.gather(tf.nn.softmax(rows), first, batch_dims=1)
     step_log_probs = best - tf.reduce_max(best, axis=1, keepdims=True)
     step_log_probs += tf.math.log(largest)
     if forbidden is not None:
