@@ -60,20 +60,36 @@ def unsupported_reason(name: str) -> str | None:
     Args:
         name: "float32", "bfloat16" or "float16".
     """
-    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper()
-    if limit != "AVX" and not limit.startswith(("SSE", "AVX2")):
+    if not _avx512_is_excluded():
         return None
     if name == "float32" or os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
         return None
     import tensorflow as tf
-    from tensorflow.python.util import _pywrap_utils
 
-    if tf.config.list_physical_devices("GPU"):
+    if tf.config.list_physical_devices("GPU") or not _multiplies(name):
         return None
-    # TensorFlow checks the same condition.
-    if not _pywrap_utils.IsDataTypeSupportedByOneDNNOnThisCPU(tf.as_dtype(name)):
-        return None
+    limit = os.environ["ONEDNN_MAX_CPU_ISA"].upper()
     return (
         f"TensorFlow cannot multiply in {name} under ONEDNN_MAX_CPU_ISA={limit}: unset "
         "it, set it to AVX512_CORE or later, or set TF_ENABLE_ONEDNN_OPTS=0"
     )
+
+
+def uses_avx512() -> bool:
+    """Returns whether oneDNN's matmuls use AVX-512 in this process."""
+    # oneDNN multiplies in bfloat16 on processors with AVX-512.
+    return _multiplies("bfloat16") and not _avx512_is_excluded()
+
+
+def _avx512_is_excluded() -> bool:
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper()
+    return limit == "AVX" or limit.startswith(("SSE", "AVX2"))
+
+
+def _multiplies(name: str) -> bool:
+    """Returns whether TensorFlow passes matmuls in a 16-bit precision to oneDNN."""
+    import tensorflow as tf
+    from tensorflow.python.util import _pywrap_utils
+
+    dtype = tf.as_dtype(name)
+    return bool(_pywrap_utils.IsDataTypeSupportedByOneDNNOnThisCPU(dtype))

@@ -15,7 +15,7 @@ from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 # (channels, units): large, with padded rows; large and odd; small; small, with padded
 # rows.
 SHAPES = [(512, 2048), (1025, 1027), (7, 5), (7, 2048)]
-ROWS = [1, 32, 33]
+ROWS = [1, 15, 16, 33]
 
 
 def matrices(shape, rows):
@@ -130,12 +130,17 @@ def test_prepacked_table_adds_its_bias():
 
 
 @pytest.mark.parametrize(
-    ("side", "rows", "expected"), [(1024, 32, 2), (1024, 33, 1), (886, 1, 1)]
+    ("avx512", "side", "rows", "expected"),
+    [
+        *((True, 1024, 32, 2), (True, 1024, 33, 1)),
+        *((False, 1024, 15, 2), (False, 1024, 16, 1), (False, 886, 1, 1)),
+    ],
 )
 @pytest.mark.parametrize("is_table", [False, True])
 def test_divides_matmuls_of_few_rows_and_a_large_matrix(
-    side, rows, expected, is_table, monkeypatch
+    avx512, side, rows, expected, is_table, monkeypatch
 ):
+    monkeypatch.setattr(small_batch_matmul, "uses_avx512", lambda: avx512)
     shapes = []
 
     def record(left, right):

@@ -4,7 +4,11 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_utils
 
-from t2t_repro.models.precision import mixed_precision, unsupported_reason
+from t2t_repro.models.precision import (
+    mixed_precision,
+    unsupported_reason,
+    uses_avx512,
+)
 from t2t_repro.system.errors import UserError
 from tests import forks, run_command, tiny
 
@@ -37,6 +41,16 @@ def test_a_matmul_crashes_exactly_if_there_is_a_reason(onednn):
         reason = result.out.strip()
         assert reason, result.err
         assert (result.status == 0) is (reason == "None"), (reason, result.err)
+
+
+@CRASHES
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("AVX2", False), ("avx2_vnni", False), ("AVX512_CORE", True), ("ALL", True)],
+)
+def test_the_limit_decides_whether_avx512_is_used(limit, expected, monkeypatch):
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", limit)
+    assert uses_avx512() is expected
 
 
 @CRASHES
