@@ -19,6 +19,33 @@ import tensorflow as tf
 
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
+SPACED_WORD = r"\S+"
+"""Pattern of a word that white space separates from others."""
+
+_PUNCTUATION = (
+    r"!-/:-@[-`{-~\u00a1-\u00bf\u060c\u061b\u061f\u0964\u0965\u2010-\u206f\u3000-\u3004"
+    r"\u3008-\u3020\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+)
+UNSPACED = (
+    r"\u3005-\u3007\u3021-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0003ffff"
+)
+"""Chinese characters and Japanese syllables, for a class of a regular expression."""
+
+_LETTERS = rf"[^\s{_PUNCTUATION}{UNSPACED}]+"
+WORD = rf"[{UNSPACED}]|{_LETTERS}(?:['\u2019.,:@_-]{_LETTERS})*|\S"
+"""Pattern of a word without its punctuation, or of a punctuation mark.
+
+Words may contain an apostrophe, hyphen or point: "don't", "3.5". Each Chinese character
+and Japanese syllable is a word, because no spaces separate words in these scripts."""
+
+OPENING = "([{\u00ab\u201e\u00bf\u00a1\u3008\u300a\u300c\u300e\u3010\uff08"
+"""Marks that no space follows."""
+
+CLOSING = ")]}\u00bb.,;:!?%\u2026\u201d\u3001\u3002\u3009\u300b\u300d\u300f\u3011"
+CLOSING += "\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
+"""Marks that no space precedes."""
+
 _SPACE = -1
 
 
@@ -75,7 +102,9 @@ def spell_tokens(
     return [_spelled(list(islice(texts, len(row)))) for row in rows]
 
 
-def words_of_tokens(spelled: SpelledText, text: str) -> list[tuple[int, ...]]:
+def words_of_tokens(
+    spelled: SpelledText, text: str, word: str = SPACED_WORD
+) -> list[tuple[int, ...]]:
     """Returns the words of a text that each token belongs to.
 
     A token of only spaces, or of only the first bytes of a character, belongs to the
@@ -87,21 +116,22 @@ def words_of_tokens(spelled: SpelledText, text: str) -> list[tuple[int, ...]]:
         spelled: The decoded text with its spans.
         text: The original text, which differs from the decoded one if the vocabulary
             normalizes text.
+        word: Pattern of a word.
 
     Returns:
-        For each token the ascending indices of its words in `text.split()`; empty for
-        trailing spaces.
+        For each token the ascending indices of its words in the text, by default in
+        `text.split()`; empty for trailing spaces.
     """
-    word_at = _words_of_characters(spelled.text, text)
+    word_at = _words_of_characters(spelled.text, text, word)
     words_by_token: list[tuple[int, ...]] = []
     for start, end, pending in spelled.spans:
-        words = {word for word in word_at[start:end] if word != _SPACE}
+        words = {index for index in word_at[start:end] if index != _SPACE}
         if words:
             words_by_token.append(tuple(sorted(words)))
         elif start == end and start > 0 and not pending:
             words_by_token.append(words_by_token[-1])
         else:
-            following = (word for word in word_at[start:] if word != _SPACE)
+            following = (index for index in word_at[start:] if index != _SPACE)
             words_by_token.append(tuple(islice(following, 1)))
     return words_by_token
 
@@ -121,10 +151,10 @@ def _spelled(prefixes: list[str]) -> SpelledText:
     return SpelledText(text, spans)
 
 
-def _words_of_characters(decoded: str, text: str) -> list[int]:
-    """Returns the index in `text.split()` of the word of each decoded character."""
+def _words_of_characters(decoded: str, text: str, word: str) -> list[int]:
+    """Returns the index in the text of the word of each decoded character."""
     words = [_SPACE] * len(text)
-    for number, match in enumerate(re.finditer(r"\S+", text)):
+    for number, match in enumerate(re.finditer(word, text)):
         words[match.start() : match.end()] = [number] * len(match[0])
     if decoded == text:
         return words
@@ -134,6 +164,6 @@ def _words_of_characters(decoded: str, text: str) -> list[int]:
     for _, start, end, begin, stop in matcher.get_opcodes():
         # Map the characters of differing passages proportionally.
         for place in range(begin, stop):
-            word = words[start + (place - begin) * (end - start) // (stop - begin)]
-            decoded_words.append(_SPACE if decoded[place].isspace() else word)
+            index = words[start + (place - begin) * (end - start) // (stop - begin)]
+            decoded_words.append(_SPACE if decoded[place].isspace() else index)
     return decoded_words

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,12 @@ from t2t_repro.batches.pair_batches import pair_batches
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.token_spans import spell_tokens, words_of_tokens
+from t2t_repro.tokenizers.token_spans import (
+    SPACED_WORD,
+    WORD,
+    spell_tokens,
+    words_of_tokens,
+)
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
@@ -28,13 +34,14 @@ _MAX_TOKENS = 2 * MAX_INPUT_LENGTH
 class Aligner:
     """Aligns the words of sentence pairs with a model's cross-attention.
 
-    The alignment uses the mean weights over the heads of one decoder layer.
+    The alignment uses the mean weights over the heads of one or two decoder layers.
 
     Args:
         model: Trained model.
         tokenizer: Tokenizer of the model.
-        layer: Index of the decoder layer. The default is the penultimate layer (or the
-            only one), which Garg et al. 2019 (arXiv:1909.02074) found to align best.
+        layer: Index of the decoder layer. By default, the mean of the last two layers
+            (or the only one) is used. Garg et al. 2019 (arXiv:1909.02074) align best
+            with the penultimate one of six; models of two layers with the last.
 
     Raises:
         UserError: The layer does not exist.
@@ -43,36 +50,46 @@ class Aligner:
     def __init__(
         self, model: Transformer, tokenizer: Tokenizer, layer: int | None = None
     ) -> None:
-        layers = model.decoder.num_layers
-        if layer is None:
-            layer = max(layers - 2, 0)
-        if not 0 <= layer < layers:
+        numbers = range(model.decoder.num_layers)
+        if layer is not None and layer not in numbers:
             raise UserError(
                 f"decoder layer {layer} does not exist; the model has the layers 0 "
-                f"to {layers - 1}"
+                f"to {numbers[-1]}"
             )
         self.tokenizer = tokenizer
-        self.layer = layer
+        self.layers = list(numbers[-2:]) if layer is None else [layer]
 
         # In a graph, the unused maps of other layers are not computed.
         @tf.function(input_signature=BATCH_SIGNATURE, autograph=False)
         def weights(inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
             maps = attention_maps(model, inputs, targets)
-            name = f"decoder/layer_{layer}/cross_attention"
-            # (batch, heads, target, source) -> (batch, target, source)
-            return tf.reduce_mean(tf.cast(maps[name], tf.float32), axis=1)
+            names = (f"decoder/layer_{n}/cross_attention" for n in self.layers)
+            # (batch, layers * heads, target, source) -> (batch, target, source)
+            heads = tf.concat([maps[name] for name in names], axis=1)
+            return tf.reduce_mean(tf.cast(heads, tf.float32), axis=1)
 
         self._weights = weights
 
     def __call__(self, sources: Sequence[str], targets: Sequence[str]) -> list[str]:
         """Aligns the words of sentence pairs.
 
-        Words are separated by white space, as in `str.split`. Only the first 1,024
-        tokens of each side are aligned. Raises UserError if the numbers of sources and
-        targets differ.
+        Words are separated by white space, as in `str.split`; see `pairs`.
 
         Returns:
             Alignment of each pair in Pharaoh format; empty if a side is blank.
+        """
+        return [pharaoh(pairs) for pairs in self.pairs(sources, targets)]
+
+    def pairs(
+        self, sources: Sequence[str], targets: Sequence[str], word: str = SPACED_WORD
+    ) -> list[set[tuple[int, int]]]:
+        """Aligns the words of sentence pairs; `word` is the pattern of a word.
+
+        Only the first 1,024 tokens of each side are aligned. Raises UserError if the
+        numbers of sources and targets differ.
+
+        Returns:
+            Pairs of source and target word indices for each sentence pair.
         """
         if len(sources) != len(targets):
             raise UserError(
@@ -81,16 +98,46 @@ class Aligner:
             )
         source, target = self.tokenizer, self.tokenizer.target
         source_ids, target_ids = _encode(source, sources), _encode(target, targets)
-        lines = [""] * len(sources)
-        batches = pair_batches(source_ids, target_ids, _TOKENS_PER_BATCH)
-        for numbers, batch in batches:
-            weights = self._weights(batch["inputs"], batch["targets"]).numpy()
-            source_words = _words(source, source_ids, sources, numbers)
-            target_words = _words(target, target_ids, targets, numbers)
-            for row, n in enumerate(numbers):
-                pairs = align_words(weights[row], source_words[row], target_words[row])
-                lines[n] = pharaoh(pairs)
-        return lines
+        aligned: list[set[tuple[int, int]]] = [set() for _ in sources]
+        for numbers, weights in self._attention(source_ids, target_ids):
+            source_words = _words(source, source_ids, sources, numbers, word)
+            target_words = _words(target, target_ids, targets, numbers, word)
+            for n, *row in zip(
+                numbers, weights, source_words, target_words, strict=True
+            ):
+                aligned[n] = align_words(*row)
+        return aligned
+
+    def source_words(
+        self, sources: Sequence[str], target_ids: Sequence[Sequence[int]]
+    ) -> list[list[str]]:
+        """Returns the source word aligned with each target token, without punctuation.
+
+        Args:
+            sources: Source sentences.
+            target_ids: Token ids of each translation, ending in EOS.
+
+        Returns:
+            One word for each token except EOS; an empty list if the source is blank.
+        """
+        source_ids = _encode(self.tokenizer, sources)
+        aligned: list[list[str]] = [[] for _ in sources]
+        for numbers, weights in self._attention(source_ids, target_ids):
+            words = _words(self.tokenizer, source_ids, sources, numbers, WORD)
+            for n, row, row_words in zip(numbers, weights, words, strict=True):
+                spans = [match.span() for match in re.finditer(WORD, sources[n])]
+                for column in _best_columns(row[: len(target_ids[n]) - 1], row_words):
+                    # A token may contain several Chinese words.
+                    first, last = row_words[column][0], row_words[column][-1]
+                    aligned[n].append(sources[n][spans[first][0] : spans[last][1]])
+        return aligned
+
+    def _attention(
+        self, source_ids: Sequence[Sequence[int]], target_ids: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.float32]]]:
+        """Yields pair numbers and attention weights (rows, target, source)."""
+        for numbers, batch in pair_batches(source_ids, target_ids, _TOKENS_PER_BATCH):
+            yield numbers, self._weights(batch["inputs"], batch["targets"]).numpy()
 
 
 def align_words(
@@ -111,15 +158,11 @@ def align_words(
     Returns:
         Pairs of source and target word indices.
     """
-    # Skip tokens that belong to no word: spaces at the end of the line.
-    columns = [n for n, words in enumerate(source_words) if words]
-    if not columns:
-        return set()
-    best = np.asarray(weights)[: len(target_words), columns].argmax(axis=1)
+    best = _best_columns(np.asarray(weights)[: len(target_words)], source_words)
     return {
         (source, target)
-        for words, column in zip(target_words, best, strict=True)
-        for source in source_words[columns[column]]
+        for words, column in zip(target_words, best, strict=bool(best))
+        for source in source_words[column]
         for target in words
     }
 
@@ -127,6 +170,17 @@ def align_words(
 def pharaoh(pairs: set[tuple[int, int]]) -> str:
     """Formats an alignment as sorted pairs in Pharaoh format, e.g. `0-0 1-2`."""
     return " ".join(f"{source}-{target}" for source, target in sorted(pairs))
+
+
+def _best_columns(weights: npt.NDArray[np.floating], source_words: Words) -> list[int]:
+    """Returns the source token of highest weight for each row; no token without words.
+
+    Tokens that belong to no word, which are spaces at the end of the line, are skipped.
+    """
+    columns = [n for n, words in enumerate(source_words) if words]
+    if not columns:
+        return []
+    return [columns[best] for best in weights[:, columns].argmax(axis=1)]
 
 
 def _encode(tokenizer: Tokenizer, lines: Sequence[str]) -> list[list[int]]:
@@ -140,6 +194,7 @@ def _words(
     ids: list[list[int]],
     lines: Sequence[str],
     numbers: npt.NDArray[np.integer],
+    word: str,
 ) -> list[Words]:
     """Returns the words of each token except EOS, for the lines with these numbers."""
     spelled = spell_tokens(tokenizer, [ids[n][:-1] for n in numbers])
@@ -147,5 +202,5 @@ def _words(
     for tokens, n in zip(spelled, numbers, strict=True):
         # The original text of a truncated line does not match its tokens.
         line = tokens.text if len(ids[n]) == _MAX_TOKENS else lines[n]
-        words.append(words_of_tokens(tokens, line))
+        words.append(words_of_tokens(tokens, line, word))
     return words

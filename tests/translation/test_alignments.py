@@ -60,7 +60,7 @@ def model():
 
 
 @pytest.mark.medium
-def test_aligner_uses_the_attention_of_its_layer(model, tokenizer):
+def test_aligner_uses_the_attention_of_its_layers(model, tokenizer):
     # Tokens do not cross words, so each word can be encoded separately.
     source, target = "one two three four", "eins zwei drei"
     source_words, target_words = (
@@ -72,18 +72,20 @@ def test_aligner_uses_the_attention_of_its_layer(model, tokenizer):
     )
     ids = [tokenizer.encode(tf.constant([t])).to_tensor() for t in (source, target)]
     maps = attention_maps(model, *ids)
+    layers = [
+        maps[f"decoder/layer_{layer}/cross_attention"].numpy()[0].mean(axis=0)
+        for layer in range(3)
+    ]
     expected = []
-    for layer in range(3):
-        weights = maps[f"decoder/layer_{layer}/cross_attention"].numpy()[0].mean(axis=0)
+    # The default is the mean of the last two layers.
+    for weights in [*layers, (layers[1] + layers[2]) / 2]:
         best = weights[: len(target_words), : len(source_words)].argmax(axis=1)
         pairs = set(zip(source_words[best], target_words, strict=True))
         expected.append(" ".join(f"{i}-{j}" for i, j in sorted(pairs)))
-    lines = [Aligner(model, tokenizer, n)([source], [target]) for n in range(3)]
+    chosen = (0, 1, 2, None)
+    lines = [Aligner(model, tokenizer, n)([source], [target]) for n in chosen]
     assert lines == [[line] for line in expected]
     assert len(set(expected)) > 1
-    # The default is the penultimate layer.
-    assert Aligner(model, tokenizer).layer == 1
-    assert Aligner(model, tokenizer)([source], [target]) == [expected[1]]
 
 
 def test_rejects_missing_layers_and_lines(model, tokenizer):
@@ -100,7 +102,7 @@ def test_trained_model_aligns_every_target_word(trained):
     sources, targets = map(list, zip(*tiny.pairs("train"), strict=True))
     sources[5:5], targets[5:5] = ["", "one €", " "], ["eins", "x\u2581y  日本", ""]
     aligner = Aligner(model, directory.tokenizer())
-    assert aligner.layer == 0  # The model has only one layer.
+    assert aligner.layers == [0]  # The model has only one layer.
     lines = aligner(sources, targets)
     assert len(lines) == len(sources)
     for source, target, line in zip(sources, targets, lines, strict=True):
