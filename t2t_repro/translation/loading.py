@@ -14,23 +14,39 @@ from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.runs.model_dir import CHECKPOINT_NAMES, ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.calibration import quantize_model
 from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.unknown_words import UnknownWords
+
+UNKNOWN = ("allow", "forbid", "replace")
+"""Ways to handle unknown tokens: the search may or may not produce them, or it may and
+each is replaced by its aligned source word."""
 
 
-def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> DecodingConfig:
+def search_of(
+    hparams: HParams,
+    tokenizer: Tokenizer,
+    unknown: str | None = None,
+    **changes: Any,
+) -> DecodingConfig:
     """Returns the settings of a model's search.
 
     Args:
         hparams: Hyper-parameters of the model, which contain the defaults.
         tokenizer: Tokenizer of the model.
+        unknown: One of `UNKNOWN`; None for the model's `allow_unknown`. Vocabularies
+            that can spell every text have no unknown token.
         **changes: Fields of `DecodingConfig` that replace the defaults; None keeps a
             default.
 
     Raises:
         UserError: The settings limit every output to 0 tokens.
     """
-    unknown = tokenizer.target.unknown_id
+    if unknown not in (None, *UNKNOWN):
+        raise ValueError(f"unknown is {unknown!r}, must be one of {UNKNOWN}")
+    token = tokenizer.target.unknown_id
+    forbidden = unknown == "forbid" or (unknown is None and not hparams.allow_unknown)
     settings: dict[str, Any] = {
         "beam_size": hparams.beam_size,
         "alpha": hparams.alpha,
@@ -38,7 +54,7 @@ def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> Decodin
         "length_factor": hparams.decode_length_factor,
         "algorithm": hparams.search,
         "word_penalty": hparams.word_penalty,
-        "never": () if hparams.allow_unknown or unknown is None else (unknown,),
+        "never": (token,) if forbidden and token is not None else (),
     }
     changes = {name: value for name, value in changes.items() if value is not None}
     search = DecodingConfig(**(settings | changes))
@@ -83,10 +99,18 @@ class Loaded(NamedTuple):
             **changes: As in `search_of`.
         """
         search = self.search(**changes)
-        for_few = None
+        for_few = replace = None
         if compile_after is not None:
             for_few = CompiledSearch(self.models, search, compile_after)
-        return Translator(self.models, self.tokenizer, search, for_few=for_few)
+        if changes.get("unknown") == "replace":
+            replace = UnknownWords(Aligner(self.models[0], self.tokenizer))
+        return Translator(
+            self.models,
+            self.tokenizer,
+            search,
+            for_few=for_few,
+            replace_unknown=replace,
+        )
 
 
 def load_models(

@@ -79,6 +79,7 @@ class Translator(tf.Module):
         max_input_length: Number of subwords to which inputs are cut, EOS included.
         for_few: Compiled search for batches of a few sentences, with the same models
             and settings.
+        replace_unknown: Replaces unknown tokens; see `UnknownWords`.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Translator(tf.Module):
         search: DecodingConfig | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
         for_few: CompiledSearch | None = None,
+        replace_unknown: Callable[..., Sequence[str]] | None = None,
     ) -> None:
         super().__init__()
         models = [model] if isinstance(model, Transformer) else list(model)
@@ -100,7 +102,7 @@ class Translator(tf.Module):
         self._decoder = as_one(
             [decoder_of(model, self.search.hypotheses) for model in models]
         )
-        self._for_few = for_few
+        self._for_few, self._replace_unknown = for_few, replace_unknown
         self._first_calls = FirstCalls()
 
     def fingerprint(self) -> str:
@@ -318,7 +320,8 @@ class Translator(tf.Module):
         )
         for group, result in zip(groups, batches, strict=True):
             tokens = 0
-            rows = self._read(*result, strip=terms is not None)
+            sources = [texts[n] for n in group]
+            rows = self._read(sources, *result, strip=terms is not None)
             for n, (best, *others) in zip(group, rows, strict=True):
                 cut = translations[n].cut or bool(lengths[n] > self.max_input_length)
                 translations[n] = Translation(*best, cut=cut, others=tuple(others))
@@ -350,7 +353,7 @@ class Translator(tf.Module):
         return [indices[start : start + batch_size] for start in starts]
 
     def _read(
-        self, ids: tf.Tensor, scores: tf.Tensor, strip: bool
+        self, sources: Sequence[str], ids: tf.Tensor, scores: tf.Tensor, strip: bool
     ) -> list[list[ScoredText]]:
         """Returns the hypotheses of each sentence, at most `nbest`.
 
@@ -365,10 +368,13 @@ class Translator(tf.Module):
             log_probs = np.where((ids == EOS_ID).any(axis=2), log_probs, scores)
         decoded = self.decode(ids.reshape(tokens.size, -1))
         decoded = tf.strings.strip(decoded) if strip else decoded
-        texts = decoded.numpy().reshape(tokens.shape)
+        rows: Sequence[str] = [text.decode() for text in decoded.numpy()]
+        if self._replace_unknown is not None:
+            rows = self._replace_unknown(sources, ids, rows)
+        texts = np.array(rows, object).reshape(tokens.shape)
         return [
             [
-                ScoredText(text.decode(), float(score), int(length), float(log_prob))
+                ScoredText(text, float(score), int(length), float(log_prob))
                 for text, score, length, log_prob in zip(*row, strict=True)
                 if length  # A missing hypothesis contains only padding.
             ]
