@@ -36,10 +36,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
-    translator: Any = translate_text(args, _load)
+    translated: Any = translate_text(args, _load)
     if args.terms is not None:
+        terms = translated.translator if args.placeholders else translated
         cli.log(
-            f"{translator.met:,} of {translator.needed:,} required terms appear in the "
+            f"{terms.met:,} of {terms.needed:,} required terms appear in the "
             "translations"
         )
 
@@ -49,20 +50,23 @@ def _load(args: Any, lines: int | None) -> Prepared:
     from t2t_repro.translation.alignments import Aligner
     from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
+    from t2t_repro.translation.placeholders import (
+        Placeholders,
+        PlaceholderTranslator,
+    )
     from t2t_repro.translation.terms import TermTranslator, read_terms
 
     directory = ModelDir(Path(args.model_dir))
     hparams = directory.hparams()
+    placeholders = args.placeholders and Placeholders(args.placeholders)
     compile_after = translate_flags.compile_after(args, lines)
     compiled = compile_after is not None
     give_each_batch_a_core(compiled)
     changes = translate_flags.search_changes(args, hparams)
     precision = model_flags.precision_of(args)
     loaded = load_models(directory, args.checkpoint, *precision)
-    align = None
-    if args.alignment:
-        # The attention of an ensemble's first model aligns the words.
-        align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
+    # The attention of an ensemble's first model aligns the words.
+    aligner = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
     translator: Any = loaded.translator(compile_after, **changes)
     if args.terms is not None:
         translator = TermTranslator(translator, read_terms(Path(args.terms)))
@@ -71,7 +75,11 @@ def _load(args: Any, lines: int | None) -> Prepared:
                 f"{args.terms}: the model's vocabulary cannot spell "
                 f"{', '.join(translator.unwritable)}; these terms are not required"
             )
-    return Prepared(translator, precision, align, compiled)
+    if placeholders is not None:
+        translator = PlaceholderTranslator(translator, placeholders, aligner)
+    return Prepared(
+        translator, precision, aligner if args.alignment else None, compiled
+    )
 
 
 if __name__ == "__main__":

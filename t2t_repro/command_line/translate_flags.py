@@ -22,6 +22,8 @@ _EXCLUDED = {
     "nbest": ("scores",),
     "xla": _OTHER_SEARCHES,
     "terms": (*_OTHER_SEARCHES, "min_length", "no_repeat_ngram", "xla"),
+    "placeholders": ("prefix_file",),
+    "unknown": ("tensor2tensor_rules",),
 }
 LINES_THAT_PAY = {"float32": 500, "int8": 3_000}
 """Minimum number of lines for which compiling the search saves time, by precision.
@@ -69,6 +71,20 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "line",
     )
     add(
+        "--placeholders",
+        action="append",
+        metavar="REGEX",
+        help="regular expression of text that translations keep, or a preset: braces "
+        "({0}, {name}), printf (%%s, %%(x)d, %%1$s), tags (<b>...</b>), urls, emails, "
+        "or all; may be repeated",
+    )
+    add(
+        "--unknown",
+        choices=("allow", "forbid", "replace"),
+        help="allow <unk> in translations, forbid it, or replace it by the aligned "
+        "source word (default: the model's allow_unknown)",
+    )
+    add(
         "--nbest",
         type=cli.at_least(1),
         help="number of translations per line, written best first in Moses' n-best "
@@ -83,7 +99,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--alignment_layer",
         type=cli.at_least(0),
         help="decoder layer, counted from 0, whose attention gives the alignment "
-        "(default: the penultimate one)",
+        "(default: the mean of the last two)",
     )
     add(
         "--xla",
@@ -157,6 +173,7 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names} | {
         "nbest": args.nbest,
         "sampling": sampling,
+        "unknown": args.unknown,
         "tensor2tensor_rules": args.tensor2tensor_rules,
     }
 

@@ -14,11 +14,12 @@ from t2t_repro.system.errors import UserError, counted
 
 if TYPE_CHECKING:
     from t2t_repro.translation.parser import Parser
+    from t2t_repro.translation.placeholders import PlaceholderTranslator
     from t2t_repro.translation.terms import TermTranslator
     from t2t_repro.translation.translation_files import Align, InputText, Output
     from t2t_repro.translation.translator import Translator
 
-    AnyTranslator = Translator | Parser | TermTranslator
+    AnyTranslator = Translator | Parser | TermTranslator | PlaceholderTranslator
 
 
 class Prepared(NamedTuple):
@@ -174,7 +175,8 @@ def _identity(
         "--prefix_file": prefixes and prefixes.fingerprint,
         "model": prepared.translator.fingerprint(),
     }
-    flags = ("batch_size", "window", "scores", "nbest", "alignment", "alignment_layer")
+    flags = ["batch_size", "window", "scores", "nbest", "alignment", "alignment_layer"]
+    flags += ["unknown"]
     identity |= {f"--{name}": getattr(args, name) for name in flags}
     identity["--xla"] = prepared.compiled
     search = asdict(prepared.translator.search)

@@ -19,6 +19,7 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.loading import Loaded, load_models
 from t2t_repro.translation.pair_scores import PairScorer
+from t2t_repro.translation.placeholders import Placeholders
 from t2t_repro.translation.terms import (
     TermTranslator,
     missing_terms,
@@ -94,8 +95,8 @@ class TrainedModel:
         self.model: Transformer = loaded.models[0]
         self.tokenizer: Tokenizer = loaded.tokenizer
         self.hparams: HParams = loaded.hparams
-        self._translators: dict[DecodingConfig, Translator] = {}
-        self._aligner: Aligner | None = None
+        self._translators: dict[tuple[DecodingConfig, str | None], Translator] = {}
+        self._aligner = Aligner(self.model, self.tokenizer)
         self._scorer: PairScorer | None = None
 
     def translate(
@@ -107,6 +108,8 @@ class TrainedModel:
         alignment: bool = False,
         prefixes: Sequence[str] | None = None,
         terms: Mapping[str, str] | Sequence[Sequence[str]] | None = None,
+        placeholders: str | Sequence[str] = (),
+        unknown: str | None = None,
         batch_size: int = 32,
         **search: Any,
     ) -> list[Any]:
@@ -122,6 +125,12 @@ class TrainedModel:
             terms: Lexical constraints: target terms by source term, as in a file of
                 `--terms`, or the list of target terms of each sentence. Cannot be
                 combined with prefixes.
+            placeholders: Regular expressions of text that translations keep, or names
+                of presets, as for `--placeholders`; one or several. Cannot be combined
+                with prefixes.
+            unknown: Whether to "allow" unknown tokens, to "forbid" them, or to
+                "replace" them by their aligned source words; None for the model's
+                `allow_unknown`.
             batch_size: Maximum number of sentences per batch.
             **search: Settings that replace the model's defaults: `beam_size`, `alpha`,
                 ... (fields of `t2t_repro.decoding.config.DecodingConfig`).
@@ -132,6 +141,7 @@ class TrainedModel:
 
         Raises:
             TypeError: `search` has an unknown setting.
+            UserError: A regular expression in `placeholders` is not valid.
             ValueError: A setting is out of range, settings cannot be combined, or the
                 numbers of prefixes or lists of terms and sentences differ.
         """
@@ -139,8 +149,14 @@ class TrainedModel:
         if search.get("sampling"):
             for name in {*search} & {"beam_size", "alpha", "word_penalty"}:
                 raise ValueError(f"{name} cannot be combined with sampling")
-        translator = self._translator(nbest=nbest, **search)
-        required = self._required(terms, lines, translator)
+        if prefixes is not None and placeholders:
+            raise ValueError("placeholders cannot be combined with prefixes")
+        translator = self._translator(unknown, nbest=nbest, **search)
+        patterns = [placeholders] if isinstance(placeholders, str) else placeholders
+        keeper = Placeholders(patterns)
+        removed = [keeper.remove(line) for line in lines]
+        texts = [each.text for each in removed]
+        required = self._required(terms, texts, translator)
         written: dict[str, str] = {}
         if required is not None:
             if prefixes is not None:
@@ -155,7 +171,7 @@ class TrainedModel:
                 )
         starts = _for_each(lines, prefixes, "prefixes")
         translations: list[Translation] = []
-        for part in windows(lines, _WINDOW):
+        for part in windows(texts, _WINDOW):
             place = slice(len(translations), len(translations) + len(part))
             if required is None:
                 translations += translator.translate_window(
@@ -164,12 +180,14 @@ class TrainedModel:
                 continue
             spelled = [[t for t in row if t in written] for row in required[place]]
             translations += translate_with_terms(translator, part, spelled, batch_size)
+        plain = [translation.text for translation in translations]
+        translations = keeper.restore(lines, removed, translations, self._aligner)
         if nbest is None and not return_scores and not alignment:
             return [translation.text for translation in translations]
         results = []
         for n, each in enumerate(translations):
             every_text = (ScoredText(*each[:4]), *each.others)
-            missing = missing_terms(required[n] if required else (), each.text, written)
+            missing = missing_terms(required[n] if required else (), plain[n], written)
             results.append(
                 TranslationResult(
                     tuple(Hypothesis(*hypothesis) for hypothesis in every_text),
@@ -179,15 +197,19 @@ class TrainedModel:
             )
         return self._aligned(lines, results) if alignment else results
 
-    def _translator(self, **search: Any) -> Translator:
+    def _translator(self, unknown: str | None, **search: Any) -> Translator:
         """Returns the translator with these settings, which is created once."""
         if search.get("never") is not None:
+            if unknown is not None:
+                raise ValueError("unknown cannot be combined with never")
             search["never"] = tuple(search["never"])
-        config = self._loaded.search(**search)
-        if config not in self._translators:
+        config = self._loaded.search(unknown=unknown, **search)
+        key = config, unknown
+        if key not in self._translators:
             after = seconds_that_pay(self.model, config)
-            self._translators[config] = self._loaded.translator(after, **search)
-        return self._translators[config]
+            translator = self._loaded.translator(after, unknown=unknown, **search)
+            self._translators[key] = translator
+        return self._translators[key]
 
     def _required(
         self,
@@ -210,20 +232,16 @@ class TrainedModel:
         self, lines: Sequence[str], results: Sequence[TranslationResult]
     ) -> list[TranslationResult]:
         """Adds the alignment of each hypothesis."""
-        if self._aligner is None:
-            self._aligner = Aligner(self.model, self.tokenizer)
         pairs = [
             (line, hypothesis.text)
             for line, result in zip(lines, results, strict=True)
             for hypothesis in result.hypotheses
         ]
         sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
-        alignments = iter(self._aligner(sources, targets))
+        alignments = iter(self._aligner.pairs(sources, targets))
 
         def with_alignment(hypothesis: Hypothesis) -> Hypothesis:
-            words = (pair.split("-") for pair in next(alignments).split())
-            numbers = tuple((int(source), int(target)) for source, target in words)
-            return replace(hypothesis, alignment=numbers)
+            return replace(hypothesis, alignment=tuple(sorted(next(alignments))))
 
         return [
             replace(result, hypotheses=tuple(map(with_alignment, result.hypotheses)))

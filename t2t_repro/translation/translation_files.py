@@ -21,6 +21,7 @@ from t2t_repro.system.atomic_file import (
 from t2t_repro.system.errors import UserError, counted
 from t2t_repro.system.resumable_file import ResumableFile, resumable_file
 from t2t_repro.translation.parser import Parser
+from t2t_repro.translation.placeholders import PlaceholderTranslator
 from t2t_repro.translation.terms import TermTranslator
 from t2t_repro.translation.translator import (
     MOST_CHARACTERS,
@@ -178,7 +179,7 @@ class TranslationState:
 
 
 def translate_windows(
-    translator: Translator | Parser | TermTranslator,
+    translator: Translator | Parser | TermTranslator | PlaceholderTranslator,
     lines: Iterable[str],
     state: TranslationState,
     *,

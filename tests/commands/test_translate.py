@@ -331,3 +331,14 @@ def test_translates_line_by_line_on_a_terminal(trained, expected):
     os.close(master)
     assert (process.returncode, out, err) == (0, "", "")
     assert answers == expected[:3]
+
+
+def test_placeholders_are_kept(trained, expected):
+    text = "one two\n\nthree {0}\n%s\n<b>four\u2028five</b>\nno %s line end"
+    flags = ("--placeholders", "all", "--unknown", "forbid")
+    lines = words(trained, *flags, text=text)
+    assert lines[:4] == [*expected[:2], f"{expected[2]} {{0}}", "%s"]
+    assert lines[4] == f"<b>{expected[4]}</b>"
+    assert "".join(lines[5].split()).replace("%s", "") == "".join(expected[5].split())
+    nbest = words(trained, *flags, "--nbest", "2", text=text)
+    assert all("{0}" in line for line in nbest if line.startswith("2 |||"))

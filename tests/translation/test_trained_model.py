@@ -73,6 +73,27 @@ def test_it_translates_with_prefixes_and_terms(model, monkeypatch):
     assert (result.text, result.missing_terms) == (plain[0], ("neun",))
 
 
+def test_it_keeps_placeholders(model):
+    plain = model.translate(SOURCES[0], nbest=2)[0]
+    texts = [f"{SOURCES[0]} {{0}}", "%s", f"<b>{SOURCES[0]}</b>"]
+    first, second, third = model.translate(
+        texts, nbest=2, placeholders=["braces", "%s", "tags"]
+    )
+    assert [each.text for each in first.hypotheses] == [
+        f"{each.text} {{0}}" for each in plain.hypotheses
+    ]
+    assert first.score == pytest.approx(plain.score, abs=1e-4)
+    assert (second.text, second.score) == ("%s", 0)
+    assert third.text == f"<b>{plain.text}</b>"
+    word = SOURCES[0].split()[0]
+    settings = {"beam_size": 6, "extra_length": 20, "return_scores": True}
+    (result,) = model.translate(
+        f"%s {SOURCES[0]}", terms={word: "neun"}, placeholders="printf", **settings
+    )
+    assert "neun" in result.text.split() and result.text.startswith("%s ")
+    assert result.missing_terms == ()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -82,6 +103,10 @@ def test_it_translates_with_prefixes_and_terms(model, monkeypatch):
         ({"terms": ["a", "b"]}, "one list per sentence"),
         ({"terms": {" ": "b"}}, "blank source term"),
         ({"terms": {}, "prefixes": ["a", "b"]}, "terms cannot be combined"),
+        ({"placeholders": "all", "prefixes": ["a", "b"]}, "placeholders cannot be"),
+        ({"placeholders": ["("]}, "not a valid regular expression"),
+        ({"unknown": "drop"}, "unknown is 'drop', must be one of"),
+        ({"unknown": "forbid", "never": [7]}, "unknown cannot be combined with never"),
         ({"sampling": Sampling(), "beam_size": 2}, "beam_size cannot be combined"),
         ({"min_length": 1000}, "min_length is 1000, but the translation of a sentence"),
         ({"length": 3}, "unexpected keyword argument 'length'"),

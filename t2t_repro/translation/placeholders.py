@@ -1,0 +1,295 @@
+"""Placeholders and tags, which translations keep unchanged.
+
+A line is translated without its placeholders, exactly as if it had none. They are then
+inserted next to the translations of their neighbors. Constraints on the search would
+keep them, too, but would change the words around them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.token_spans import CLOSING, OPENING, UNSPACED, WORD
+from t2t_repro.translation.alignments import Aligner
+from t2t_repro.translation.insertion import Placeholder, insert
+from t2t_repro.translation.terms import TermTranslator
+from t2t_repro.translation.translator import Translation, Translator
+
+PRESETS = {
+    "braces": r"[$#]?\{\{[^{}]*\}\}|[$#]?\{[^{}]*\}",
+    "printf": r"%(?:\(\w+\)|\d+\$)?[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
+    r"(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSrpn@]|%%",
+    "tags": r"</?\w[\w:.-]*(?:\s(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*)?/?>",
+    "urls": r"(?i:(?:https?|ftp)://|\bwww\.)(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
+    r"(?:\([^\s<>\"()]*\)|[\w/=#&%~+-])",
+    "emails": r"[\w.+%-]*\w@\w[\w-]*(?:\.\w[\w-]*)+",
+}
+"""Regular expressions by name: `{0}` and `{name}`; `%s`, `%(x)d` and `%1$s`;
+`<b>...</b>`; URLs; e-mail addresses."""
+
+ALL = "all"
+"""Name of all presets together."""
+
+# Opening and closing tags: `<b>`, `</b>`, `[url=x]`, `{/if}`.
+_TAG = re.compile(r"([<\[{])(/?)([\w:.-]+).*[>\]}]", re.DOTALL)
+# A placeholder keeps quotes and brackets that contain nothing else.
+_AROUND = ("()", "[]", '""', "''", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb")
+_LETTER = re.compile(rf"(?![_{UNSPACED}])\w")
+
+
+class Line(NamedTuple):
+    """A line without its placeholders.
+
+    Attributes:
+        text: Rest of the line; "" if the rest has neither letters nor digits.
+        placeholders: Removed placeholders, in order.
+    """
+
+    text: str
+    placeholders: list[Placeholder]
+
+
+class Placeholders:
+    """Removes placeholders from lines and inserts them into the translations.
+
+    Args:
+        patterns: Regular expressions, names of `PRESETS`, or `ALL`.
+
+    Attributes:
+        fingerprint: SHA-256 of the regular expressions, in hexadecimal.
+
+    Raises:
+        UserError: A regular expression is invalid or matches the empty text.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = [
+            _compiled(each)
+            for name in patterns
+            for each in (PRESETS.values() if name == ALL else [name])
+        ]
+        texts = [each.pattern for each in self._patterns]
+        self.fingerprint = hashlib.sha256(repr(texts).encode()).hexdigest()
+
+    def find(self, text: str) -> list[tuple[int, int]]:
+        """Returns the spans of placeholders; of overlapping ones, the first longest."""
+        matches = {m.span() for each in self._patterns for m in each.finditer(text)}
+        spans: list[tuple[int, int]] = []
+        for start, end in sorted(matches, key=lambda span: (span[0], -span[1])):
+            separate = not spans or start >= spans[-1][1]
+            if separate and text[start:end].strip():
+                spans.append((start, end))
+        return spans
+
+    def remove(self, line: str) -> Line:
+        """Removes the placeholders of a line, and the spaces that they leave behind."""
+        spans = self.find(line)
+        if not spans:
+            return Line(line, [])
+        partners = _partners([line[start:end] for start, end in spans])
+        spans = _with_quotes(line, spans)
+        ends = [0, *(end for _, end in spans)]
+        starts = [*(start for start, _ in spans), len(line)]
+        texts = [line[e:s] for e, s in zip(ends, starts, strict=True)]
+        rest = texts[0]
+        offsets: list[int] = []
+        for text, partner in zip(texts[1:], partners, strict=True):
+            rest, added = _joined(rest, text, partner is not None)
+            offsets = [min(offset, len(rest)) for offset in (*offsets, len(rest))]
+            rest += added
+        if not texts[-1].strip():
+            rest = rest.rstrip()
+        if not any(map(str.isalnum, rest)):
+            rest = ""
+        words = [match.span() for match in re.finditer(WORD, rest)]
+        placeholders = []
+        for n, ((start, end), partner) in enumerate(zip(spans, partners, strict=True)):
+            # Only an opening tag within a word precedes this word.
+            opens = partner is not None and partner > n
+            word = sum(w[opens] < offsets[n] + opens for w in words)
+            before, after = texts[n], texts[n + 1]
+            before, after = (
+                before[len(before.rstrip()) :],
+                after.removesuffix(after.lstrip()),
+            )
+            placeholders.append(
+                Placeholder(line[start:end], word, partner, before, after)
+            )
+        return Line(rest, placeholders)
+
+    def restore(
+        self,
+        lines: Sequence[str],
+        removed: Sequence[Line],
+        translations: Sequence[Translation],
+        aligner: Aligner,
+    ) -> list[Translation]:
+        """Inserts the placeholders of lines into all hypotheses.
+
+        A line of only placeholders and punctuation is its own translation. Text of a
+        translation that looks like a placeholder is removed.
+
+        Args:
+            lines: Lines with placeholders.
+            removed: The same lines without them, from `remove`.
+            translations: Translations of `removed`.
+            aligner: Aligns the words of sentence pairs.
+        """
+        plain = [
+            (n, self.remove(text).text)
+            for n, each in enumerate(translations)
+            if removed[n].placeholders and removed[n].text
+            for text in (each.text, *(other.text for other in each.others))
+        ]
+        aligned = aligner.pairs(
+            [removed[n].text for n, _ in plain], [text for _, text in plain], WORD
+        )
+        texts: dict[int, list[str]] = defaultdict(list)
+        for (n, text), pairs in zip(plain, aligned, strict=True):
+            texts[n].append(self._insert(lines[n], removed[n], text, pairs))
+        restored = list(translations)
+        for n, each in enumerate(translations):
+            if n in texts:
+                others = zip(each.others, texts[n][1:], strict=True)
+                restored[n] = each._replace(
+                    text=texts[n][0],
+                    others=tuple(other._replace(text=text) for other, text in others),
+                )
+            elif removed[n].placeholders:
+                restored[n] = each._replace(text=lines[n])
+        return restored
+
+    def _insert(
+        self, line: str, removed: Line, text: str, pairs: set[tuple[int, int]]
+    ) -> str:
+        """Inserts the placeholders of a line into a translation."""
+        source, placeholders = removed
+        result = insert(placeholders, source, text, pairs)
+        if self._texts(result) != self._texts(line):
+            # A neighbor without a space in between became part of a placeholder.
+            result = insert(placeholders, source, text, pairs, spaced=True)
+        return result
+
+    def _texts(self, text: str) -> list[str]:
+        return sorted(text[start:end] for start, end in self.find(text))
+
+
+class PlaceholderTranslator:
+    """Translates and keeps placeholders; can replace a `Translator`.
+
+    Args:
+        translator: Translator of the lines without placeholders.
+        placeholders: The placeholders.
+        aligner: Aligns the words of sentence pairs.
+
+    Attributes:
+        translator: The translator.
+    """
+
+    def __init__(
+        self,
+        translator: Translator | TermTranslator,
+        placeholders: Placeholders,
+        aligner: Aligner,
+    ) -> None:
+        self.search = translator.search
+        self.max_input_length = translator.max_input_length
+        self.translator = translator
+        self._placeholders, self._aligner = placeholders, aligner
+
+    def fingerprint(self) -> str:
+        """Identifies the weights, the vocabulary, the terms and the placeholders."""
+        return f"{self._placeholders.fingerprint}:{self.translator.fingerprint()}"
+
+    def translate_window(
+        self,
+        lines: Sequence[str],
+        batch_size: int = 32,
+        progress: Callable[[int, int], object] | None = None,
+        prefixes: Sequence[str] | None = None,
+    ) -> list[Translation]:
+        """Translates a list of lines; see `Translator.translate_window`.
+
+        `prefixes` must be None.
+        """
+        assert prefixes is None
+        removed = [self._placeholders.remove(line) for line in lines]
+        texts = [each.text for each in removed]
+        translations = self.translator.translate_window(texts, batch_size, progress)
+        return self._placeholders.restore(lines, removed, translations, self._aligner)
+
+
+def _compiled(name: str) -> re.Pattern[str]:
+    """Returns the pattern of a preset or of a regular expression."""
+    if name not in PRESETS and name.isidentifier():
+        raise UserError(
+            f"placeholders: there is no preset {name!r}; choose one of "
+            f"{', '.join([*PRESETS, ALL])}, or write (?:{name}) to match this word"
+        )
+    try:
+        pattern = re.compile(PRESETS.get(name, name))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UserError(
+            f"placeholders: {name!r} is not a valid regular expression: {error}"
+        ) from None
+    if pattern.search("") or any(not match[0] for match in pattern.finditer("a b")):
+        raise UserError(
+            f"placeholders: the regular expression {name!r} matches the empty text; "
+            "let it match at least one character"
+        )
+    return pattern
+
+
+def _partners(texts: Sequence[str]) -> list[int | None]:
+    """Returns the index of the other tag of each tag's pair; None if there is none."""
+    partners: list[int | None] = [None] * len(texts)
+    opened: list[tuple[int, tuple[str, str]]] = []
+    for n, text in enumerate(texts):
+        if not (tag := _TAG.fullmatch(text)):
+            continue
+        bracket, closes, name = tag.groups()
+        if not closes:
+            opened.append((n, (bracket, name)))
+            continue
+        same = [k for k, (_, other) in enumerate(opened) if other == (bracket, name)]
+        if same:
+            opening = opened[same[-1]][0]
+            partners[n], partners[opening] = opening, n
+            del opened[same[-1] :]  # Tags without an end are not pairs.
+    return partners
+
+
+def _with_quotes(line: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Extends spans by quotes and brackets that enclose nothing else."""
+    extended: list[tuple[int, int]] = []
+    limits = [*(start for start, _ in spans[1:]), len(line)]
+    for (start, end), high in zip(spans, limits, strict=True):
+        low = extended[-1][1] if extended else 0
+        while low < start and end < high and line[start - 1] + line[end] in _AROUND:
+            start, end = start - 1, end + 1
+        extended.append((start, end))
+    return extended
+
+
+def _joined(left: str, right: str, in_pair: bool) -> tuple[str, str]:
+    """Removes or adds a space where a placeholder was between two texts.
+
+    `in_pair` is true for a tag of a pair, which may be within a word.
+    """
+    if not right:
+        return left, right
+    if not left.strip():
+        return left, right.lstrip()
+    if right[0].isspace():
+        drop = left[-1].isspace() or left[-1] in OPENING
+        return left, right.lstrip() if drop else right
+    if left[-1].isspace():
+        return left.rstrip() if right[0] in CLOSING else left, right
+    if not in_pair and _LETTER.match(left[-1]) and _LETTER.match(right[0]):
+        return f"{left} ", right
+    return left, right
