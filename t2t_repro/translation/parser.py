@@ -8,7 +8,8 @@ from t2t_repro.problems.tree_repair import Repair, escaped, repair
 from t2t_repro.problems.trees import TREES
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
-from t2t_repro.translation.translator import Translation, Translator
+from t2t_repro.translation.translation import Translation
+from t2t_repro.translation.translator import Translator
 
 
 def check_is_parser(directory: ModelDir) -> None:

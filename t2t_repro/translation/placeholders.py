@@ -18,7 +18,8 @@ from t2t_repro.tokenizers.token_spans import CLOSING, OPENING, UNSPACED, WORD
 from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.insertion import Placeholder, insert
 from t2t_repro.translation.terms import TermTranslator
-from t2t_repro.translation.translator import Translation, Translator
+from t2t_repro.translation.translation import Translation
+from t2t_repro.translation.translator import Translator
 
 PRESETS = {
     "braces": r"[$#]?\{\{[^{}]*\}\}|[$#]?\{[^{}]*\}",

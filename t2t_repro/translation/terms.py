@@ -9,7 +9,8 @@ from pathlib import Path
 
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.translation.translator import Translation, Translator
+from t2t_repro.translation.translation import Translation
+from t2t_repro.translation.translator import Translator
 
 
 def read_terms(path: Path) -> dict[str, str]:

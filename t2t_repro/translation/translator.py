@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -26,6 +26,7 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
 from t2t_repro.translation.parallel_batches import batches_at_once, rows_or_few
+from t2t_repro.translation.translation import ScoredText, Translation
 
 MAX_INPUT_LENGTH = 512
 # Maximum number of characters of a line that are read, which limits the memory of the
@@ -36,37 +37,6 @@ _MOST_WINDOW_CHARACTERS = 1 << 22
 
 _RANKS = (2, 2, 3)  # Ranks of inputs, prefixes and terms.
 _UNCONSTRAINED = repeat(None)  # The prefixes, or terms, of any number of batches.
-
-
-class ScoredText(NamedTuple):
-    """One of several translations of a sentence; the fields are as in `Translation`."""
-
-    text: str
-    score: float
-    tokens: int
-    log_prob: float
-
-
-class Translation(NamedTuple):
-    """Translation of a sentence.
-
-    Attributes:
-        text: Best hypothesis, or the first sample.
-        score: Log probability divided by the length penalty; 0 for a blank line.
-        tokens: Number of subwords, EOS included.
-        log_prob: Log probability in nats.
-        cut: Whether the source was cut to the maximum input length.
-        others: Next best hypotheses, or further samples: at most `nbest - 1` of them.
-        alignment: Word alignment in Pharaoh format; None unless requested.
-    """
-
-    text: str
-    score: float
-    tokens: int
-    log_prob: float
-    cut: bool
-    others: tuple[ScoredText, ...] = ()
-    alignment: str | None = None
 
 
 class Translator(tf.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.translation.parser import Parser, words_of
-from t2t_repro.translation.translator import ScoredText, Translation
+from t2t_repro.translation.translation import ScoredText, Translation
 
 
 class Tagger:

@@ -7,6 +7,7 @@ import tracemalloc
 import pytest
 
 from t2t_repro.system.errors import UserError
+from t2t_repro.translation.translation import ScoredText, Translation
 from t2t_repro.translation.translation_files import (
     InputText,
     TranslationState,
@@ -16,7 +17,7 @@ from t2t_repro.translation.translation_files import (
     text_record,
     translate_windows,
 )
-from t2t_repro.translation.translator import MOST_CHARACTERS, ScoredText, Translation
+from t2t_repro.translation.translator import MOST_CHARACTERS
 
 LINES = [f"line {n}" for n in range(23)]
 

@@ -1,0 +1,34 @@
+"""Results of a translation."""
+
+from typing import NamedTuple
+
+
+class ScoredText(NamedTuple):
+    """One of several translations of a sentence; the fields are as in `Translation`."""
+
+    text: str
+    score: float
+    tokens: int
+    log_prob: float
+
+
+class Translation(NamedTuple):
+    """Translation of a sentence.
+
+    Attributes:
+        text: Best hypothesis, or the first sample.
+        score: Log probability divided by the length penalty; 0 for a blank line.
+        tokens: Number of subwords, EOS included.
+        log_prob: Log probability in nats.
+        cut: Whether the source was cut to the maximum input length.
+        others: Next best hypotheses, or further samples: at most `nbest - 1` of them.
+        alignment: Word alignment in Pharaoh format; None unless requested.
+    """
+
+    text: str
+    score: float
+    tokens: int
+    log_prob: float
+    cut: bool
+    others: tuple[ScoredText, ...] = ()
+    alignment: str | None = None
