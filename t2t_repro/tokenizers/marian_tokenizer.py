@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.sentencepiece_tokenizer import SharedModel, read_model
-from t2t_repro.tokenizers.tokenizer import MARIAN_SUFFIX, Tokenizer
+from t2t_repro.tokenizers.tokenizer import LABEL, MARIAN_SUFFIX, Tokenizer
 
 UNKNOWN_PIECE = "<unk>"
 SPECIAL_PIECES = ("<pad>", "</s>")
@@ -24,8 +24,6 @@ SPECIAL_PIECES = ("<pad>", "</s>")
 _FORMAT = "t2t_repro Marian vocabulary 1"
 _FIELDS = {"source_pieces", "target_pieces", "source_model", "target_model"}
 _DEFAULTS: dict[str, Any] = {"labels": True, "source_start": None, "added": {}}
-# Label that selects the target language of a multilingual model, such as `>>deu<<`.
-_LABEL = r"^>>[^<>\s]+<<"
 _WORD_START = "\u2581"
 # Separates the parts of a text in the graph. Unicode reserves this character for
 # programs, so texts do not contain it.
@@ -63,10 +61,13 @@ class MarianSide(Tokenizer):
         model = _checked_model(encoded_model, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
         self.unknown_id = pieces.index(UNKNOWN_PIECE)
+        self.has_labels = has_labels
         added = added or {}
         # RE2 prefers the first alternative that matches, Transformers the longest one.
         longest_first = sorted(added, key=len, reverse=True)
-        self._whole = "|".join([*[_LABEL] * has_labels, *map(re.escape, longest_first)])
+        self._whole = "|".join(
+            [*[f"^{LABEL}"] * has_labels, *map(re.escape, longest_first)]
+        )
         self._start = None if start is None else pieces.index(start)
         self._model = None
         if model is not None:
@@ -173,7 +174,7 @@ class MarianTokenizer(MarianSide):
             )
         model = fields["source_model"]
         super().__init__(contents, path, model, source, has_labels, start, added)
-        labels = [each for each in source if re.fullmatch(_LABEL, each)]
+        labels = [each for each in source if re.fullmatch(LABEL, each)]
         self._known_labels = tuple(labels) if has_labels else None
         target, self._is_shared = source, fields["target_pieces"] is None
         if not self._is_shared:
@@ -235,7 +236,7 @@ class MarianTokenizer(MarianSide):
         known = self._known_labels
         if known is None:
             return []
-        found = (re.match(_LABEL, text.lstrip()) for text in texts)
+        found = (re.match(LABEL, text.lstrip()) for text in texts)
         labels = {
             (match[0], text[:1].isspace())
             for match, text in zip(found, texts, strict=True)

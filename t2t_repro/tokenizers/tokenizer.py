@@ -19,6 +19,8 @@ EOS_ID = plain_tokenizer.EOS_ID
 SENTENCEPIECE_SUFFIX = ".model"
 WORD_PIECE_SUFFIX = ".subwords"
 MARIAN_SUFFIX = ".marian"
+LABEL = r">>[^<>\s]+<<"
+"""Label that selects the target language of a multilingual model: `>>deu<<`."""
 
 
 class Tokenizer(tf.Module):
@@ -37,6 +39,7 @@ class Tokenizer(tf.Module):
         fingerprint: SHA-256 of the vocabulary file, in hexadecimal.
         unknown_id: Id of text that the vocabulary cannot spell; None: it can spell
             every text.
+        has_labels: Whether a text may begin with a `LABEL`.
     """
 
     def __init__(self, contents: bytes, file_name: str, vocab_size: int) -> None:
@@ -46,6 +49,7 @@ class Tokenizer(tf.Module):
         self.vocab_size = vocab_size
         self.fingerprint = hashlib.sha256(contents).hexdigest()
         self.unknown_id: int | None = None
+        self.has_labels = False
         self._contents = contents
         self._printed: tuple[str, ...] = ()  # Notes.
 

@@ -1,0 +1,179 @@
+r"""Rule by which texts are divided into sentences.
+
+1. White space that contains a line break or a tab, or is at an end of the text, is a
+   separator.
+2. White space after a sentence-ending sign (`.`, `!`, `?`, an ellipsis, or the sign of
+   another script) is a separator. Closing quotes and brackets may follow the sign.
+   After the full-width signs of Chinese and Japanese the separator may be empty.
+3. It is not a separator before a lower-case letter or a comma, nor after an initial, an
+   abbreviation of the language, or the number or letter of a list item. In languages
+   that write ordinals so ("3. Oktober"), it is not a separator after a number of one or
+   two digits.
+4. After such a number, an initial or a capitalized abbreviation, it is a separator if
+   the next word is a pronoun or a similar word, as in "in the U.S. He".
+
+The abbreviations are Moses' lists of nonbreaking prefixes, from sacremoses, and a few
+more. Other languages use the English list, as in Moses.
+"""
+
+import re
+from typing import NamedTuple
+
+from sacremoses.corpus import NonbreakingPrefixes
+
+# Noncharacters of Unicode mark a copy of the text: the ends of separators, possible
+# ends of sentences, and ends that a capitalized abbreviation does not rule out.
+FIELD, _MAYBE, _LIKELY = "\ufdd0", "\ufdd1", "\ufdd2"
+MARKS = f"[{FIELD}{_MAYBE}{_LIKELY}]"
+SPACE = r"[\x09-\x0d\x1c-\x20\x{85}\p{Z}]"  # as in `str.isspace`
+_BREAK = r"[\x09-\x0d\x1c-\x1e\x{85}\x{2028}\x{2029}]"
+CLAUSE_END = "(?:[,;:\u2013\u2014\u060c\u061b]" + SPACE + "|[\u3001\uff0c\uff1a\uff1b])"
+_STOP = "[.!?\u2026\u203c\u2047-\u2049\u0589\u061f\u06d4\u0964\u0965\u104b\u1362\u17d4]"
+_WIDE_STOP = "[\u3002\uff01\uff1f\uff61]"
+_QUOTE = "\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a"
+_CLOSING = rf"[{_QUOTE})\]}}]"
+_WIDE_CLOSING = "[\"'\u2019\u201d)\u3009\u300b\u300d\u300f\u3011\uff09]"
+_OPENING = r"[\x{a1}\x{bf}(\[{" + _QUOTE + "]"
+# The letters after these characters are not a whole word.
+_WORD_START = "(^|[^\\p{L}\\p{M}\\p{Nd}'\u2019&-])"
+_NOTHING = r"[^\x{0}-\x{10ffff}]"
+_REPORTED = "(?:\u3068|\u3063\u3066|\u306a\u3069|[,\u3001\uff0c])"
+
+LINE_BREAKS = ((r"[ \t\r]*\n[ \t\r\n]*", rf"{FIELD}\0{FIELD}"),)
+"""Rule by which texts are divided into lines, in the form of `sentence_rules`."""
+
+_CODES = {"deu": "de", "eng": "en", "fra": "fr", "spa": "es"}
+# Languages that write ordinal numbers with a full stop.
+_ORDINALS = frozenset(
+    [
+        "bs",
+        "cs",
+        "da",
+        "de",
+        "et",
+        "fi",
+        "hr",
+        "hu",
+        "is",
+        "lv",
+        "nb",
+        "nn",
+        "no",
+        "sk",
+        "sl",
+        "sr",
+        "tr",
+    ]
+)
+_NUMERIC = "#NUMERIC_ONLY#"
+# Moses' lists contain these words, but they rather end a sentence before a capital.
+_NOT_ABBREVIATED = frozenset(("etc", "usw", "usf", "u.s.w", "dgl", "I"))
+_MORE = {
+    "en": f"Mt Ft Sept approx cf esp no {_NUMERIC} Fig {_NUMERIC} Vol {_NUMERIC} "
+    f"p {_NUMERIC} vol {_NUMERIC} fig {_NUMERIC}",
+    "de": "Mt Abs Bd Dipl Hr Hrsg Jh Kap Abb Tel Str Jan Feb Aug Sept Okt Nov Dez bspw "
+    "ehem exkl geb gegr gest inkl insb max min mtl rd zzgl",
+    "fr": "Mgr Dr Me Pr St Ste janv févr juil sept oct nov déc no n",
+}
+# Words that begin sentences, and are neither names nor nouns after an ordinal.
+_STARTERS = {
+    "en": "A|After|And|As|At|But|For|He|Her|His|How|I|If|In|It|My|On|Our|She|So|That|"
+    "The|Their|There|These|They|This|Those|We|What|When|Where|Who|Why|You",
+    "de": "Aber|Als|Am|Auch|Auf|Bei|Da|Danach|Dann|Das|Der|Die|Diese|Dieser|Dieses|"
+    "Doch|Du|Ein|Eine|Er|Es|Hier|Ich|Ihr|Im|In|Man|Mit|Nach|Sein|Seine|Sie|So|Und|Vor|"
+    "Was|Wenn|Wer|Wie|Wir|Wo",
+    "es": "Ahora|Cuando|Ella|Ellos|En|Es|Esta|Este|Esto|Hay|Pero|Por|Si|Y|Yo",
+    "fr": "Ce|Cela|Ces|Cette|Dans|Elle|Elles|En|Et|Il|Ils|Je|Mais|Nous|On|Vous",
+}
+
+
+class _Abbreviations(NamedTuple):
+    """Alternatives of regular expressions that match the words before a full stop.
+
+    Attributes:
+        capitalized: Words with a capital; they may end a sentence.
+        others: Other words.
+        numeric: Words that are abbreviations only before a number.
+    """
+
+    capitalized: str
+    others: str
+    numeric: str
+
+
+def sentence_rules(language: str) -> tuple[tuple[str, str], ...]:
+    """Returns regular expressions in RE2's syntax and their rewrites, in order.
+
+    Together they insert `FIELD` before and after each separator of a text that contains
+    none of the `MARKS`.
+
+    Args:
+        language: Code of the language, such as "de" or "de_AT".
+    """
+    language = re.split("[-_]", language.lower())[0]
+    language = _CODES.get(language, language)
+    words = _abbreviations(language)
+    # The Greek question mark is usually typed as a semicolon.
+    stop = _STOP.replace("?", "?;\u037e") if language == "el" else _STOP
+    starters = _STARTERS.get(language, _NOTHING)
+    rules = [
+        (rf"^{SPACE}+|{SPACE}+$|{SPACE}*{_BREAK}{SPACE}*", rf"{FIELD}\0{FIELD}"),
+        # A closing French quotation mark may follow a space.
+        (rf"({stop}+{_CLOSING}*(?:{SPACE}\x{{bb}})?)({SPACE})", rf"\1{_MAYBE}\2"),
+        (rf"{_WIDE_STOP}+{_WIDE_CLOSING}*", rf"\0{_MAYBE}"),
+        # Verbs of saying follow a quotation in Japanese.
+        (rf"({_WIDE_CLOSING}){_MAYBE}({_REPORTED})", r"\1\2"),
+        # Georgian has lower-case letters only.
+        (rf"{_MAYBE}({SPACE}*\p{{Georgian}})", rf"{_LIKELY}\1"),
+        # Names like iPhone also begin sentences.
+        (rf"{_MAYBE}({SPACE}*\p{{Ll}}\p{{Lu}})", rf"{_LIKELY}\1"),
+        (
+            rf"{_MAYBE}((?:{SPACE}|{_OPENING}|[-\x{{2013}}\x{{2014}}])*[\p{{Ll}},;:).])",
+            r"\1",
+        ),
+        (
+            rf"{_MAYBE}({SPACE}+{_OPENING}*(?:{starters})(?:[ ',\x{{2019}}]|$))",
+            rf"{_LIKELY}\1",
+        ),
+        (rf"{_WORD_START}((?:{words.capitalized})\.){_MAYBE}", r"\1\2"),
+        (rf"{_WORD_START}((?:{words.others})\.)[{_MAYBE}{_LIKELY}]", r"\1\2"),
+        (
+            rf"{_WORD_START}((?:{words.numeric})\.){_MAYBE}({SPACE}*\p{{Nd}})",
+            r"\1\2\3",
+        ),
+        # Numbers and letters of list items.
+        (
+            rf"(^|[{FIELD}{_MAYBE}]{SPACE}*)([(\[]?(?:[\p{{Nd}}.]{{1,7}}|\p{{L}})\.)"
+            rf"{_MAYBE}",
+            r"\1\2",
+        ),
+        (rf"[{_MAYBE}{_LIKELY}]({FIELD}|$)", r"\1"),
+        (rf"[{_MAYBE}{_LIKELY}]({SPACE}*)", rf"{FIELD}\1{FIELD}"),
+    ]
+    if language in _ORDINALS:
+        number = rf"(^|[^\p{{L}}\p{{Nd}}.,:-])(\p{{Nd}}{{1,2}}\.){_MAYBE}"
+        rules.insert(-3, (number, r"\1\2"))
+    return tuple(rules)
+
+
+def _abbreviations(language: str) -> _Abbreviations:
+    """Returns the abbreviations of a language."""
+    words = [*NonbreakingPrefixes().words(language)]
+    words += re.findall(rf"\S+(?: {_NUMERIC})?", _MORE.get(language, ""))
+    # "I" is also a pronoun and a number; other single capitals are initials.
+    capitalized, others, numeric = {"[A-HJ-Z]", r"[^\x{0}-\x{7f}\P{Lu}]"}, set(), set()
+    for word in words:
+        word, *is_numeric = word.split(_NUMERIC)
+        word = word.strip().removesuffix(".")
+        if word in _NOT_ABBREVIATED or re.fullmatch("[0-9ivx]+", word):
+            continue
+        if is_numeric:
+            numeric.add(re.escape(word))
+        elif word[:1].isupper():
+            capitalized.add(re.escape(word))
+        else:
+            others |= {re.escape(word), re.escape(word[:1].upper() + word[1:])}
+    if language != "en":
+        capitalized.add("I")
+    groups = (sorted(group) or [_NOTHING] for group in (capitalized, others, numeric))
+    return _Abbreviations(*map("|".join, groups))
