@@ -1,4 +1,4 @@
-"""Translates text, one sentence per line.
+"""Translates text, one sentence per line, or several with --split_sentences.
 
 Each input line gives one output line, in the same order. After an interruption, the
 same command resumes if input and output are files.
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_models(args.verbose, args.no_fast)
     translated: Any = translate_text(args, _load)
     if args.terms is not None:
-        terms = translated.translator if args.placeholders else translated
+        terms = getattr(translated, "translator", translated)
         cli.log(
             f"{terms.met:,} of {terms.needed:,} required terms appear in the "
             "translations"
@@ -55,6 +55,7 @@ def _load(args: Any, lines: int | None) -> Prepared:
         PlaceholderTranslator,
     )
     from t2t_repro.translation.terms import TermTranslator, read_terms
+    from t2t_repro.translation.text_translator import TextTranslator
 
     directory = ModelDir(Path(args.model_dir))
     hparams = directory.hparams()
@@ -77,6 +78,9 @@ def _load(args: Any, lines: int | None) -> Prepared:
             )
     if placeholders is not None:
         translator = PlaceholderTranslator(translator, placeholders, aligner)
+    if not any(getattr(args, flag) for flag in translate_flags.UNDIVIDED):
+        splitter = loaded.splitter()
+        translator = TextTranslator(translator, splitter, args.split_sentences)
     return Prepared(
         translator, precision, aligner if args.alignment else None, compiled
     )

@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
 
 _OTHER_SEARCHES = ("sampling", "tensor2tensor_rules", "prefix_file")
+UNDIVIDED = (
+    *("nbest", "alignment", "prefix_file", "placeholders", "tensor2tensor_rules"),
+)
+"""Flags with which a line is not divided into sentences, whatever its length."""
 # The flags with which each flag cannot be combined.
 _EXCLUDED = {
     "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
     "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
     "alignment": ("nbest",),
     "nbest": ("scores",),
+    "split_sentences": UNDIVIDED,
     "xla": _OTHER_SEARCHES,
     "terms": (*_OTHER_SEARCHES, "min_length", "no_repeat_ngram", "xla"),
     "placeholders": ("prefix_file",),
@@ -83,6 +88,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         choices=("allow", "forbid", "replace"),
         help="allow <unk> in translations, forbid it, or replace it by the aligned "
         "source word (default: the model's allow_unknown)",
+    )
+    add(
+        "--split_sentences",
+        action="store_true",
+        help="translate each sentence of a line separately (default: only if the line "
+        "is longer than the model can read)",
     )
     add(
         "--nbest",

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from t2t_repro.translation.parser import Parser
     from t2t_repro.translation.placeholders import PlaceholderTranslator
     from t2t_repro.translation.terms import TermTranslator
+    from t2t_repro.translation.text_translator import TextTranslator
     from t2t_repro.translation.translation_files import Align, InputText, Output
     from t2t_repro.translation.translator import Translator
 
-    AnyTranslator = Translator | Parser | TermTranslator | PlaceholderTranslator
+    AnyTranslator = (
+        Translator | Parser | TermTranslator | PlaceholderTranslator | TextTranslator
+    )
 
 
 class Prepared(NamedTuple):
@@ -76,6 +79,7 @@ def translate_text(
         UserError: The flags, the text or the model cannot be used.
     """
     from t2t_repro.command_line.progress_bar import progress_bar
+    from t2t_repro.translation.text_translator import TextTranslator
     from t2t_repro.translation.translation_files import (
         InputText,
         TranslationState,
@@ -123,9 +127,13 @@ def translate_text(
                 align=prepared.align,
             ):
                 output.append(records, asdict(state))
+    limit = f"{translator.max_input_length} subwords, EOS included"
+    if state.divided:
+        cli.log(f"divided, because longer than {limit}: {state.divided_lines()}")
     if state.cut:
-        longest = translator.max_input_length
-        cli.log(f"cut to {longest} subwords, EOS included: {state.cut_lines()}")
+        if isinstance(translator, TextTranslator):
+            limit = translator.limit
+        cli.log(f"cut to {limit}: {state.cut_lines()}")
     return translator
 
 

@@ -230,7 +230,15 @@ def translate(
                 progress=lambda lines, tokens: bar.update(lines),
             )
         )
-    return translations, time.monotonic() - start
+    seconds = time.monotonic() - start
+    if cut := sum(translation.cut for translation in translations):
+        print(
+            f"cut to {translator.max_input_length} subwords, EOS included: {cut:,} of "
+            f"{len(sources):,} sentences",
+            file=sys.stderr,
+            flush=True,
+        )
+    return translations, seconds
 
 
 def _parse_score(

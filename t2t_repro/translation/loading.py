@@ -16,7 +16,8 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.calibration import quantize_model
-from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.sentences import SentenceSplitter
+from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 from t2t_repro.translation.unknown_words import UnknownWords
 
 UNKNOWN = ("allow", "forbid", "replace")
@@ -111,6 +112,11 @@ class Loaded(NamedTuple):
             for_few=for_few,
             replace_unknown=replace,
         )
+
+    def splitter(self) -> SentenceSplitter:
+        """Returns the rule by which texts are divided into sentences."""
+        language = self.model_dirs[0].provenance().source_lang
+        return SentenceSplitter(self.tokenizer, MAX_INPUT_LENGTH, language)
 
 
 def load_models(

@@ -25,6 +25,7 @@ from t2t_repro.translation.terms import (
     missing_terms,
     translate_with_terms,
 )
+from t2t_repro.translation.text_translator import TextTranslator
 from t2t_repro.translation.translator import (
     ScoredText,
     Translation,
@@ -97,6 +98,7 @@ class TrainedModel:
         self.hparams: HParams = loaded.hparams
         self._translators: dict[tuple[DecodingConfig, str | None], Translator] = {}
         self._aligner = Aligner(self.model, self.tokenizer)
+        self._splitter = loaded.splitter()
         self._scorer: PairScorer | None = None
 
     def translate(
@@ -110,13 +112,17 @@ class TrainedModel:
         terms: Mapping[str, str] | Sequence[Sequence[str]] | None = None,
         placeholders: str | Sequence[str] = (),
         unknown: str | None = None,
+        split_sentences: bool = False,
         batch_size: int = 32,
         **search: Any,
     ) -> list[Any]:
-        """Translates sentences, as `python -m t2t_repro.translate` does.
+        """Translates texts, as `python -m t2t_repro.translate` does.
+
+        The lines of a text are translated separately, or its sentences if the model
+        cannot read one of the lines whole. Line breaks are kept.
 
         Args:
-            texts: Sentences, or a single sentence.
+            texts: Texts, or a single text.
             nbest: Number of hypotheses of each sentence, at most the beam size.
             return_scores: Whether to return scores, as `nbest` and `alignment` do.
             alignment: Whether to align the words of each hypothesis with the source. An
@@ -131,19 +137,25 @@ class TrainedModel:
             unknown: Whether to "allow" unknown tokens, to "forbid" them, or to
                 "replace" them by their aligned source words; None for the model's
                 `allow_unknown`.
+            split_sentences: Whether to translate each sentence of a text separately.
             batch_size: Maximum number of sentences per batch.
             **search: Settings that replace the model's defaults: `beam_size`, `alpha`,
                 ... (fields of `t2t_repro.decoding.config.DecodingConfig`).
 
         Returns:
             For each sentence, in order, its translation (str); "" for a blank sentence.
-            With `nbest`, `return_scores` or `alignment`, a `TranslationResult`.
+            With `nbest`, `return_scores` or `alignment`, a `TranslationResult`. The
+            tokens and log probability of a text are sums over its sentences, and its
+            score is their mean.
 
         Raises:
             TypeError: `search` has an unknown setting.
             UserError: A regular expression in `placeholders` is not valid.
-            ValueError: A setting is out of range, settings cannot be combined, or the
-                numbers of prefixes or lists of terms and sentences differ.
+            ValueError: A setting is out of range, settings cannot be combined, the
+                numbers of prefixes or lists of terms and sentences differ, or a text
+                has several lines or `split_sentences` is set with `nbest`,
+                `alignment`, `prefixes`, lists of terms, `placeholders` or
+                `tensor2tensor_rules`, which are for single sentences.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
         if search.get("sampling"):
@@ -151,11 +163,28 @@ class TrainedModel:
                 raise ValueError(f"{name} cannot be combined with sampling")
         if prefixes is not None and placeholders:
             raise ValueError("placeholders cannot be combined with prefixes")
+        undivided = [
+            name
+            for name, value in {
+                "nbest": nbest,
+                "alignment": alignment,
+                "prefixes": prefixes is not None,
+                "a list of terms": not isinstance(terms, Mapping | None),
+                "placeholders": placeholders,
+                "tensor2tensor_rules": search.get("tensor2tensor_rules"),
+            }.items()
+            if value
+        ]
+        if undivided and (split_sentences or any("\n" in line for line in lines)):
+            what = "split_sentences" if split_sentences else "a text with a line break"
+            raise ValueError(f"{undivided[0]} cannot be combined with {what}")
         translator = self._translator(unknown, nbest=nbest, **search)
         patterns = [placeholders] if isinstance(placeholders, str) else placeholders
         keeper = Placeholders(patterns)
         removed = [keeper.remove(line) for line in lines]
         texts = [each.text for each in removed]
+        if isinstance(terms, Mapping):
+            terms = {" ".join(term.split()): terms[term] for term in terms}
         required = self._required(terms, texts, translator)
         written: dict[str, str] = {}
         if required is not None:
@@ -170,9 +199,18 @@ class TrainedModel:
                     stacklevel=2,
                 )
         starts = _for_each(lines, prefixes, "prefixes")
+        text_translator = None
+        if not undivided:
+            inner: Translator | TermTranslator = translator
+            if isinstance(terms, Mapping):
+                inner = TermTranslator(translator, terms)
+            text_translator = TextTranslator(inner, self._splitter, split_sentences)
         translations: list[Translation] = []
         for part in windows(texts, _WINDOW):
             place = slice(len(translations), len(translations) + len(part))
+            if text_translator is not None:
+                translations += text_translator.translate_window(part, batch_size)
+                continue
             if required is None:
                 translations += translator.translate_window(
                     part, batch_size, prefixes=starts and starts[place]
@@ -181,6 +219,13 @@ class TrainedModel:
             spelled = [[t for t in row if t in written] for row in required[place]]
             translations += translate_with_terms(translator, part, spelled, batch_size)
         plain = [translation.text for translation in translations]
+        if cut := sum(each.cut for each in translations):
+            limit = f"{translator.max_input_length} subwords, EOS included"
+            if text_translator is not None:
+                limit = text_translator.limit
+            warnings.warn(
+                f"cut to {limit}: {cut:,} of {len(lines):,} texts", stacklevel=2
+            )
         translations = keeper.restore(lines, removed, translations, self._aligner)
         if nbest is None and not return_scores and not alignment:
             return [translation.text for translation in translations]
@@ -219,7 +264,6 @@ class TrainedModel:
     ) -> list[Sequence[str]] | None:
         """Returns the required terms of each line; None without lexical constraints."""
         if isinstance(terms, Mapping):
-            terms = {" ".join(term.split()): terms[term] for term in terms}
             if "" in terms:
                 raise ValueError("terms contains a blank source term")
             table = TermTranslator(translator, terms)

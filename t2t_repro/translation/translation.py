@@ -23,6 +23,7 @@ class Translation(NamedTuple):
         cut: Whether the source was cut to the maximum input length.
         others: Next best hypotheses, or further samples: at most `nbest - 1` of them.
         alignment: Word alignment in Pharaoh format; None unless requested.
+        divided: Whether the source was divided into sentences because it was too long.
     """
 
     text: str
@@ -32,3 +33,4 @@ class Translation(NamedTuple):
     cut: bool
     others: tuple[ScoredText, ...] = ()
     alignment: str | None = None
+    divided: bool = False

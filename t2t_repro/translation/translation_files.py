@@ -23,8 +23,8 @@ from t2t_repro.system.resumable_file import ResumableFile, resumable_file
 from t2t_repro.translation.parser import Parser
 from t2t_repro.translation.placeholders import PlaceholderTranslator
 from t2t_repro.translation.terms import TermTranslator
+from t2t_repro.translation.text_translator import MOST_TEXT_CHARACTERS, TextTranslator
 from t2t_repro.translation.translator import (
-    MOST_CHARACTERS,
     ScoredText,
     Translation,
     Translator,
@@ -33,8 +33,8 @@ from t2t_repro.translation.translator import (
 
 # A character has at most 4 bytes in UTF-8. One additional character shows that the line
 # is too long; another one may be incomplete where the bytes are cut.
-_MOST_BYTES = 4 * (MOST_CHARACTERS + 2)
-_CUT_LINES_NAMED = 5
+_MOST_BYTES = 4 * (MOST_TEXT_CHARACTERS + 2)
+_LINES_NAMED = 5
 
 Record = Callable[[int, Translation], str]
 """Formats a translation as output lines; called with the line number from 0."""
@@ -156,11 +156,15 @@ class TranslationState:
         lines: Number of translated lines.
         cut: Number of lines that were too long and were cut.
         first_cut: Numbers of the first few of these lines, from 1.
+        divided: Number of lines that were too long and were divided into sentences.
+        first_divided: Numbers of the first few of these lines, from 1.
     """
 
     lines: int = 0
     cut: int = 0
     first_cut: list[int] = field(default_factory=list)
+    divided: int = 0
+    first_divided: list[int] = field(default_factory=list)
 
     def add(self, translations: Iterable[Translation]) -> None:
         """Adds the translations of the next lines to the counts."""
@@ -168,18 +172,31 @@ class TranslationState:
             self.lines += 1
             if translation.cut:
                 self.cut += 1
-                if len(self.first_cut) < _CUT_LINES_NAMED:
-                    self.first_cut.append(self.lines)
+                self.first_cut = [*self.first_cut, self.lines][:_LINES_NAMED]
+            if translation.divided:
+                self.divided += 1
+                self.first_divided = [*self.first_divided, self.lines][:_LINES_NAMED]
 
     def cut_lines(self) -> str:
         """Returns a summary of the lines that were cut."""
-        numbers = ", ".join(f"{number:,}" for number in self.first_cut)
-        more = " and others" if self.cut > len(self.first_cut) else ""
-        return f"{self.cut:,} of {self.lines:,} lines (number {numbers}{more})"
+        return self._summary(self.cut, self.first_cut)
+
+    def divided_lines(self) -> str:
+        """Returns a summary of the lines that were divided."""
+        return self._summary(self.divided, self.first_divided)
+
+    def _summary(self, count: int, first: Sequence[int]) -> str:
+        numbers = ", ".join(f"{number:,}" for number in first)
+        more = " and others" if count > len(first) else ""
+        return f"{count:,} of {self.lines:,} lines (number {numbers}{more})"
 
 
 def translate_windows(
-    translator: Translator | Parser | TermTranslator | PlaceholderTranslator,
+    translator: Translator
+    | Parser
+    | TermTranslator
+    | PlaceholderTranslator
+    | TextTranslator,
     lines: Iterable[str],
     state: TranslationState,
     *,

@@ -283,11 +283,27 @@ def test_invalid_utf8_is_an_error_with_line_and_byte(trained, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "out.de"]
 
 
-def test_cuts_and_counts_long_lines(trained):
+def test_cuts_or_divides_and_counts_long_lines(trained):
     text = "one two " * 200 + "\none\n"
-    result = translate(trained, "--beam_size", "1", stdin=text.encode())
-    assert (result.status, result.out.count("\n")) == (0, 2)
-    assert result.err == "cut to 512 subwords, EOS included: 1 of 2 lines (number 1)\n"
+    flags = ("--beam_size", "1", "--extra_length", "0")
+    result = translate(trained, *flags, stdin=text.encode())
+    lines = "512 subwords, EOS included: 1 of 2 lines (number 1)\n"
+    assert result.err == f"divided, because longer than {lines}"
+    whole, _ = result.out.splitlines()
+    result = translate(trained, *flags, "--nbest", "1", stdin=text.encode())
+    assert result.err == f"cut to {lines}"
+    cut, _ = result.out.splitlines()
+    assert len(whole.split()) > 1.5 * len(cut.split()) > 0
+
+
+def test_translates_the_sentences_of_a_line(trained):
+    lines = ["one.", "Two!", "Three four?", "Five."]
+    text = " {} {}\t{}\u2028{} \n\n".format(*lines)
+    result = translate(trained, "--split_sentences", stdin=text.encode())
+    separate = translate(trained, stdin="\n".join(lines).encode())
+    assert (result.status, result.err) == (0, "")
+    expected = " {} {}\t{}\u2028{} \n\n".format(*separate.out.splitlines())
+    assert result.out == expected
 
 
 def test_writes_to_a_named_pipe(trained, tmp_path):

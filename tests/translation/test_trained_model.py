@@ -94,9 +94,37 @@ def test_it_keeps_placeholders(model):
     assert result.missing_terms == ()
 
 
+def test_it_translates_texts_of_several_lines_and_sentences(model):
+    one, two, three = model.translate(["one.", "Two!", "three"])
+    texts = ["one.\r\n\nthree\n", "one."]
+    assert model.translate(texts) == [f"{one}\r\n\n{three}\n", one]
+    text = "one. Two!\nthree"
+    (result,) = model.translate(text, split_sentences=True, return_scores=True)
+    assert result.text == f"{one} {two}\n{three}"
+    parts = model.translate(["one.", "Two!", "three"], return_scores=True)
+    assert result.score == pytest.approx(sum(p.score for p in parts) / 3, abs=1e-5)
+    for name in ("tokens", "log_prob"):
+        values = [getattr(part.hypotheses[0], name) for part in parts]
+        value = getattr(result.hypotheses[0], name)
+        assert value == pytest.approx(sum(values), abs=1e-4)
+    settings = {"beam_size": 6, "extra_length": 20, "split_sentences": True}
+    terms = {"three": "neun"}
+    (result,) = model.translate(text, terms=terms, return_scores=True, **settings)
+    assert "neun" in result.text.split("\n")[1].split()
+    assert result.missing_terms == ()
+    long = "one two " * 300
+    with pytest.warns(UserWarning, match=r"cut to 512 subwords.*: 1 of 2 texts"):
+        (cut, _) = model.translate([long, "one"], nbest=1, extra_length=0)
+    (whole,) = model.translate(long, extra_length=0, beam_size=1)
+    assert len(whole.split()) > 1.5 * len(cut.text.split())
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"nbest": 1, "split_sentences": True}, "nbest cannot be .* split_sentences"),
+        ({"terms": [[], []], "split_sentences": True}, "a list of terms cannot be"),
+        ({"alignment": True, "split_sentences": True}, "alignment cannot be"),
         ({"nbest": 3, "beam_size": 2}, "nbest is 3"),
         ({"prefixes": ["a"]}, "2 sentences, but 1 prefixes"),
         ({"terms": [["a"]]}, "2 sentences, but 1 terms"),
@@ -115,6 +143,11 @@ def test_it_keeps_placeholders(model):
 def test_rejects_settings_that_it_would_ignore(model, settings, message):
     with pytest.raises((ValueError, TypeError, UserError), match=message):
         model.translate(SOURCES[:2], **settings)
+
+
+def test_n_best_lists_are_for_single_lines(model):
+    with pytest.raises(ValueError, match=r"nbest cannot be .* with a line break"):
+        model.translate("one\ntwo", nbest=2)
 
 
 def test_it_scores_as_the_command_does(trained, model, tmp_path):

@@ -7,6 +7,7 @@ import tracemalloc
 import pytest
 
 from t2t_repro.system.errors import UserError
+from t2t_repro.translation.text_translator import MOST_TEXT_CHARACTERS
 from t2t_repro.translation.translation import ScoredText, Translation
 from t2t_repro.translation.translation_files import (
     InputText,
@@ -17,7 +18,6 @@ from t2t_repro.translation.translation_files import (
     text_record,
     translate_windows,
 )
-from t2t_repro.translation.translator import MOST_CHARACTERS
 
 LINES = [f"line {n}" for n in range(23)]
 
@@ -107,7 +107,9 @@ def test_at_most_five_cut_lines_are_listed():
     )
     state = TranslationState()
     state.add([Translation("", 0.0, 0, 0.0, cut=True)])
-    assert state.cut_lines() == "1 of 1 lines (number 1)"
+    state.add([Translation("", 0.0, 0, 0.0, cut=False, divided=True)])
+    assert state.cut_lines() == "1 of 2 lines (number 1)"
+    assert state.divided_lines() == "1 of 2 lines (number 2)"
 
 
 def test_memory_does_not_grow_with_the_text():
@@ -206,9 +208,10 @@ def test_rejects_a_file_that_changes_during_translation(tmp_path):
 
 
 def test_reads_only_the_beginning_of_an_endless_line(tmp_path):
-    path = input_file(tmp_path, "ü".encode() * 3_000_000 + b"\r\none\n")
+    most = MOST_TEXT_CHARACTERS
+    path = input_file(tmp_path, "ü".encode() * 3 * most + b"\r\none\n")
     first, second = InputText(str(path)).read()
-    assert MOST_CHARACTERS < len(first) < 5 * MOST_CHARACTERS
+    assert most < len(first) < 3 * most
     assert set(first) == {"ü"}
     assert second == "one"
 
