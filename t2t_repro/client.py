@@ -1,13 +1,14 @@
 """Translates standard input with a model on a TensorFlow Serving server.
 
-Each input line gives one output line, in the same order. The model must have been
+Each input line gives one output line, in the same order. Without --split_sentences the
+server cuts lines to the input length of the export. The model must have been
 exported with t2t_repro.export.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server
@@ -15,8 +16,9 @@ from t2t_repro.system.atomic_file import bounded_lines, decode_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.plain_tokenizer import load
 
-# Longer lines are cut. Exports read only the first 65,536 characters of a text.
+# Longer lines are cut.
 _MOST_BYTES = 1 << 20
+_MOST_CHARACTERS = 65_536  # of a text that exports read
 
 
 def _parser() -> cli.ArgumentParser:
@@ -57,6 +59,11 @@ def _parser() -> cli.ArgumentParser:
         "apart",
     )
     add(
+        "--split_sentences",
+        action="store_true",
+        help="translate each sentence of a line separately",
+    )
+    add(
         "--scores",
         action="store_true",
         help="print the score and a tab before each translation",
@@ -74,6 +81,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     tokenizer = None
     if args.tokenizer is not None:
+        if args.split_sentences:
+            raise UserError(
+                "--split_sentences cannot be combined with --tokenizer: an export that "
+                "takes ids does not divide texts"
+            )
         try:
             tokenizer = load(args.tokenizer)
         except (OSError, ValueError) as error:
@@ -88,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.retries,
     )
     raw = bounded_lines(sys.stdin.buffer, _MOST_BYTES)
-    lines = decode_lines(raw, "standard input")
+    lines = _counted(decode_lines(raw, "standard input"))
     # On a terminal each line is translated immediately.
     interactive = sys.stdin.isatty()
     sizes = (1, 1) if interactive else (args.batch_size, args.concurrency)
@@ -96,8 +108,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     if tokenizer is not None:
         transport = TokenizingTransport(transport, tokenizer)
     with Client(transport, *sizes) as client:
-        for text, score in client.translate(lines):
+        for text, score in client.translate(lines, args.split_sentences):
             print(f"{score:.6f}\t{text}" if args.scores else text, flush=interactive)
+
+
+def _counted(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the lines, and at last prints how many the server will cut."""
+    cut = 0
+    for line in lines:
+        cut += len(line) > _MOST_CHARACTERS
+        yield line
+    if cut:
+        cli.log(f"the server cuts lines to {_MOST_CHARACTERS:,} characters: {cut:,}")
 
 
 if __name__ == "__main__":

@@ -156,7 +156,13 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
         takes_ids=takes_ids,
     )
     module = ServingModule(
-        loaded.models, loaded.tokenizer, search, longest, args.with_terms, takes_ids
+        loaded.models,
+        loaded.tokenizer,
+        search,
+        longest,
+        args.with_terms,
+        takes_ids,
+        directory.provenance().source_lang,
     )
     version = export(
         module,

@@ -55,14 +55,22 @@ class Client(AbstractContextManager["Client"]):
         """Closes the connections."""
         self._transport.close()
 
-    def translate(self, lines: Iterable[str]) -> Iterator[ServedTranslation]:
+    def translate(
+        self, lines: Iterable[str], split_sentences: bool = False
+    ) -> Iterator[ServedTranslation]:
         """Yields the translation of each line, with a few batches in memory.
+
+        Args:
+            lines: Sentences, or texts of several lines or, if `split_sentences` is set,
+                of several sentences in a line.
+            split_sentences: Whether to translate each sentence of a line separately.
 
         Raises:
             UserError: The server is not available, or rejects a request.
         """
         outputs = ("translations", "scores")
-        for row in self._predict("serving_default", ("text",), outputs, zip(lines)):
+        signature = "split_sentences" if split_sentences else "serving_default"
+        for row in self._predict(signature, ("text",), outputs, zip(lines)):
             yield ServedTranslation(*row)
 
     def nbest(self, lines: Iterable[str]) -> Iterator[list[ServedTranslation]]:

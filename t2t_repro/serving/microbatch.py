@@ -16,7 +16,8 @@ def in_parts(
     Args:
         compute: Function from rows of each input to rows of each output.
         inputs: Tensors (batch, ...) of any dtype; the batch may be empty.
-        rows: int32 (), maximum number of rows per micro-batch, at least 1.
+        rows: int32 () or (batch,), maximum number of rows of the micro-batch that
+            begins at each row, at least 1.
         outputs: Specifications (None, ...) of the outputs; only the batch size may be
             unknown.
 
@@ -24,9 +25,10 @@ def in_parts(
         A tensor (batch, ...) for each output.
     """
     batch = tf.shape(inputs[0])[0]
+    rows = tf.broadcast_to(rows, [batch])
 
     def add_part(start: tf.Tensor, *results: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        stop = tf.minimum(start + rows, batch)
+        stop = tf.minimum(start + rows[start], batch)
         part = compute(*(tensor[start:stop] for tensor in inputs))
         return stop, *(
             tf.concat([before, new], axis=0)
@@ -45,5 +47,8 @@ def in_parts(
 
 
 def rows_within(positions: int, width: tf.Tensor) -> tf.Tensor:
-    """Returns how many rows of length `width` fit into `positions`, at least 1."""
+    """Returns how many rows of length `width` fit into `positions`, at least 1.
+
+    `width` is int32 of any shape, which the result has, too.
+    """
     return tf.maximum(positions // tf.maximum(width, 1), 1)

@@ -20,6 +20,7 @@ from t2t_repro.serving.id_signatures import SEARCH_POSITIONS, IdSignatures
 from t2t_repro.serving.microbatch import in_parts, rows_within
 from t2t_repro.serving.sanitize import beginning, check_pairs, is_blank
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
+from t2t_repro.translation.sentences import Sentences, SentenceSplitter
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
 # Maximum number of terms per text.
@@ -48,12 +49,14 @@ class ServingModule(tf.Module):
         max_input_length: Number of subwords to which texts are cut, EOS included.
         with_terms: Whether to add the signature ``terms``.
         takes_ids: Whether the signatures are those of `IdSignatures`.
+        source_lang: Code of the source language, for dividing texts into sentences.
 
     Attributes:
         functions: Signatures by name; each maps string tensors (batch,) to named
-            tensors (batch, ...). ``serving_default``, ``nbest`` and ``score`` are
-            methods of `SignatureFunctions`, as is ``terms`` if `with_terms` is set. A
-            single model also has ``attention`` (see `AttentionSignature`).
+            tensors (batch, ...). ``serving_default``, ``split_sentences``, ``nbest``
+            and ``score`` are methods of `SignatureFunctions`, as is ``terms`` if
+            `with_terms` is set. A single model also has ``attention`` (see
+            `AttentionSignature`).
     """
 
     def __init__(
@@ -64,10 +67,12 @@ class ServingModule(tf.Module):
         max_input_length: int = MAX_INPUT_LENGTH,
         with_terms: bool = False,
         takes_ids: bool = False,
+        source_lang: str = "en",
     ) -> None:
         super().__init__()
         best = Translator(models, tokenizer, search, max_input_length)
-        signatures = SignatureFunctions(models, best)
+        splitter = SentenceSplitter(tokenizer, max_input_length, source_lang)
+        signatures = SignatureFunctions(models, best, splitter)
         weight_bits = quantization.weight_bits_of(models[0])
 
         def graph(
@@ -84,6 +89,7 @@ class ServingModule(tf.Module):
             self.tokenizer = tokenizer
             self.functions = {
                 "serving_default": graph(signatures.translate, _TEXT),
+                "split_sentences": graph(signatures.split_sentences, _TEXT),
                 "nbest": graph(signatures.nbest, _TEXT),
                 "score": graph(signatures.score, _TEXT, _TRANSLATION),
             }
@@ -105,31 +111,65 @@ class SignatureFunctions:
     Args:
         models: Built models.
         best: Translator with these models; its `search.nbest` is 1.
+        splitter: Rule by which texts are divided.
 
     Attributes:
         of_ids: The same functions for ids.
     """
 
-    def __init__(self, models: Sequence[Transformer], best: Translator) -> None:
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        best: Translator,
+        splitter: SentenceSplitter,
+    ) -> None:
         nbest = dataclasses.replace(best.search, nbest=best.search.beam_size)
         self._best = best
         self._list = Translator(models, best.tokenizer, nbest, best.max_input_length)
         self.of_ids = IdSignatures(models, best, self._list)
+        self._splitter = splitter
 
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Translates sentences.
+        """Translates sentences, or the lines of texts.
 
         Args:
-            text: string (batch,), UTF-8.
+            text: string (batch,), UTF-8. Each line is a sentence, which is cut to the
+                maximum input length.
 
         Returns:
-            ``translations``, string (batch,): UTF-8 without line breaks; "" for a blank
-            text.
+            ``translations``, string (batch,): UTF-8 with the line breaks of the text,
+            and without others; "" for a text without words.
             ``scores``, float32 (batch,): log probability divided by the length penalty;
-            0 for a blank text.
+            the mean of a text's lines; 0 for a text without words.
         """
-        texts, scores = _search(self._best, text)
-        return {"translations": texts[:, 0], "scores": scores[:, 0]}
+        return self._join(text, self._splitter.lines)
+
+    def split_sentences(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Translates texts of several sentences, which are translated separately.
+
+        Args:
+            text: string (batch,), UTF-8, cut to `MOST_CHARACTERS` characters.
+
+        Returns:
+            As in `translate`, with the white space between the sentences.
+        """
+        return self._join(text, self._splitter.sentences)
+
+    def _join(
+        self, text: tf.Tensor, divide: Callable[[tf.Tensor], Sentences]
+    ) -> dict[str, tf.Tensor]:
+        """Divides texts, translates the parts and joins their translations."""
+        text = beginning(text)
+        parts = divide(text)
+        used = tf.where(~is_blank(parts.inputs))
+        texts, scores = _search(self._best, tf.gather_nd(parts.inputs, used))
+        batch, blank = tf.shape(text)[0], tf.zeros_like(parts.pieces)
+        translations = tf.tensor_scatter_nd_update(blank, used, texts[:, 0])
+        rows = tf.gather_nd(parts.rows, used)
+        return {
+            "translations": parts.join(translations, batch),
+            "scores": tf.math.unsorted_segment_mean(scores[:, 0], rows, batch),
+        }
 
     def nbest(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the n-best lists of sentences, best first.
@@ -218,8 +258,12 @@ def _search(
     nbest = translator.search.nbest
     text = beginning(text)
     inputs = translator.encode(text)
+    lengths = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
+    # The longest first, so that each micro-batch is as wide as its first row.
+    order = tf.argsort(lengths, direction="DESCENDING", stable=True)
 
     def search(inputs: tf.Tensor, *terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        inputs = inputs[:, : tf.math.count_nonzero(inputs[0], dtype=tf.int32)]
         ids, scores = translator.translate_ids(inputs, None, *terms)
         ids = ids[:, :nbest]
         rows, length = tf.shape(ids)[0], tf.shape(ids)[2]
@@ -228,16 +272,18 @@ def _search(
         texts = tf.strings.strip(texts) if terms else texts
         return tf.reshape(texts, [rows, nbest]), scores[:, :nbest]
 
-    width = translator.search.longest(tf.shape(inputs)[1])
-    texts, scores = in_parts(
+    tensors = [inputs] if terms is None else [inputs, translator.encode_terms(terms)]
+    widths = translator.search.longest(tf.gather(lengths, order))
+    results = in_parts(
         search,
-        [inputs] if terms is None else [inputs, translator.encode_terms(terms)],
-        rows_within(SEARCH_POSITIONS, width),
+        [tf.gather(tensor, order) for tensor in tensors],
+        rows_within(SEARCH_POSITIONS, widths),
         [
             tf.TensorSpec([None, nbest], tf.string),
             tf.TensorSpec([None, nbest], tf.float32),
         ],
     )
+    texts, scores = (tf.gather(each, tf.argsort(order)) for each in results)
     blank = is_blank(text)[:, None]
     blank_scores = tf.constant([[0.0] + [NO_HYPOTHESIS] * (nbest - 1)])
     return tf.where(blank, "", texts), tf.where(blank, blank_scores, scores)

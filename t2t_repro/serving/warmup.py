@@ -44,6 +44,7 @@ def warmup_requests(
     pairs = {name: rows, other: rows}
     inputs: dict[str, Mapping[str, Sequence[object]]] = {
         "nbest": {name: rows},
+        "split_sentences": {name: rows},
         "score": pairs,
         "terms": {name: rows, "terms": [["1"]] * len(rows)},
         "attention": pairs,

@@ -42,6 +42,12 @@ def test_the_client_gives_the_output_of_translate(trained, running, protocol):
     rows = [line.split("\t") for line in scored.out.splitlines()]
     assert [text for _, text in rows] == expected.out.splitlines()
     assert rows[LINES.index("")] == ["0.000000", ""]
+    text = f"{LINES[0]}. {LINES[1].capitalize()}.\t\n".encode()
+    expected = run_command.run("translate", *flags, "--split_sentences", stdin=text)
+    result = client(
+        running, protocol, "--model", "model", "--split_sentences", stdin=text
+    )
+    assert (result.out, result.err) == (expected.out, "")
 
 
 def test_an_empty_input_gives_an_empty_output(running):

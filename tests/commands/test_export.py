@@ -123,7 +123,7 @@ def test_flags_change_the_search_and_the_card(trained, tmp_path):
     assert completed.status == 0, completed.err
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
     assert "beam_size: 1\n" in card
-    assert "Beam size 1, alpha 0.6. Texts are cut to the first 3 subwords" in card
+    assert "Beam size 1, alpha 0.6. Lines are cut to the first 3 subwords" in card
     assert "These weights were not scored after training." in card
     assert "`step-00000004`" in card
     assert "The licence of the weights is not stated" in card

@@ -19,7 +19,7 @@ from tests.serving import small
 SCRIPT = Path(__file__).parents[2] / "tools" / "benchmarks" / "peers" / "run_export.py"
 C_SOURCE = Path(__file__).with_name("run_model.c")
 LINES = small.sentences(8)
-TEXTS = [*LINES, "", ">>deu<< one two"]
+TEXTS = [*LINES, "", ">>deu<< one two", "One. Two.\r\nthree"]
 # An export with 7-bit weights also runs on processors without VNNI.
 AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
 
@@ -28,7 +28,7 @@ def answers(python, version, cwd, environment):
     """Calls every signature in a process that cannot import this project."""
     requests = [
         {"signature": name, "inputs": {"text": TEXTS}}
-        for name in ("serving_default", "nbest")
+        for name in ("serving_default", "split_sentences", "nbest")
     ]
     requests += [
         {"signature": name, "inputs": {"text": TEXTS, "translation": TEXTS}}
@@ -48,7 +48,7 @@ def answers(python, version, cwd, environment):
 
 
 def assert_answers(results, module):
-    names = ("serving_default", "nbest", "score", "attention")
+    names = ("serving_default", "split_sentences", "nbest", "score", "attention")
     for name, answer in zip(names, results, strict=True):
         assert answer["loaded"] == []
         function = module.functions[name]

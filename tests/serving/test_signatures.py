@@ -1,5 +1,6 @@
 """Each signature gives the results of translating and scoring in Python."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from t2t_repro.serving import id_signatures, server_files, signatures
 from t2t_repro.serving.attention_signature import MAX_LENGTH, MAX_PAIRS
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.pair_scores import PairScorer
+from t2t_repro.translation.sentences import SentenceSplitter
+from t2t_repro.translation.text_translator import TextTranslator
 from t2t_repro.translation.translator import Translator
 from tests.serving import small
 
@@ -47,6 +50,33 @@ def test_serving_default_translates_like_a_translator(module, expected):
     assert decoded(outputs["translations"]) == [each.text for each in expected]
     scores = [each.score for each in expected]
     np.testing.assert_allclose(outputs["scores"], scores, atol=1e-4)
+
+
+def test_the_lines_of_a_text_are_translated_separately(module, translator):
+    texts = ["One two. Three!\r\n\n four ", " \n", "five"]
+    one, four, five = translator.translate_window(["One two. Three!", "four ", "five"])
+    outputs = call(module, "serving_default", texts)
+    whole = f"{one.text}\r\n\n {four.text}"
+    assert decoded(outputs["translations"]) == [whole, " \n", five.text]
+    scores = [(one.score + four.score) / 2, 0, five.score]
+    np.testing.assert_allclose(outputs["scores"], scores, atol=1e-4)
+
+
+def test_sentences_are_translated_separately_as_in_python(
+    module, tokenizer, translator
+):
+    long = " ".join(small.sentences(20))
+    texts = ["One two. Three!\r\n\n four ", " \n", *TEXTS, "Five.\u2028Six", long]
+    splitter = SentenceSplitter(tokenizer, small.MAX_INPUT_LENGTH, "en")
+    whole = TextTranslator(translator, splitter, True).translate_window(texts)
+    outputs = call(module, "split_sentences", texts)
+    assert decoded(outputs["translations"]) == [each.text for each in whole]
+    assert re.findall(r"\s*\n\s*", whole[0].text) == ["\r\n\n "]
+    scores = [each.score for each in whole]
+    np.testing.assert_allclose(outputs["scores"], scores, atol=1e-4)
+    # Texts do not depend on the others.
+    alone = call(module, "split_sentences", texts[:1])
+    assert alone["translations"][0] == outputs["translations"][0]
 
 
 def test_nbest_returns_all_hypotheses_of_the_beam(module, expected):
@@ -113,7 +143,7 @@ def test_micro_batches_do_not_change_the_results(model, tokenizer, module, monke
     monkeypatch.setattr(id_signatures, "SCORE_POSITIONS", 30)
     search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     parts = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
-    for signature in ("serving_default", "nbest", "score"):
+    for signature in ("serving_default", "split_sentences", "nbest", "score"):
         inputs = [TEXTS] * len(parts.functions[signature].input_signature)
         partial, whole = (
             call(parts, signature, *inputs),
@@ -126,7 +156,9 @@ def test_micro_batches_do_not_change_the_results(model, tokenizer, module, monke
                 np.testing.assert_allclose(partial[name], value, atol=1e-4)
 
 
-@pytest.mark.parametrize("signature", ["serving_default", "nbest", "score"])
+@pytest.mark.parametrize(
+    "signature", ["serving_default", "split_sentences", "nbest", "score"]
+)
 def test_an_empty_batch_has_empty_outputs(module, signature):
     inputs = len(module.functions[signature].input_signature)
     outputs = module.functions[signature](*[tf.constant([], tf.string)] * inputs)
@@ -215,7 +247,12 @@ def test_several_models_translate_and_score_as_an_ensemble(model, tokenizer):
     other = small.random_model(small.VOCAB_SIZE, spread=0.2)
     search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     module = ServingModule([model, other], tokenizer, search)
-    assert module.functions.keys() == {"serving_default", "nbest", "score"}
+    assert module.functions.keys() == {
+        "serving_default",
+        "split_sentences",
+        "nbest",
+        "score",
+    }
     expected = Translator([model, other], tokenizer, search).translate_window(TEXTS)
     outputs = call(module, "serving_default", TEXTS)
     assert decoded(outputs["translations"]) == [each.text for each in expected]
