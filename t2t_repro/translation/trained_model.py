@@ -327,7 +327,8 @@ def load(
     """Loads a trained model.
 
     The function also installs the optimized implementations of `t2t_repro.fast` in the
-    process.
+    process. On a CPU, a thread compiles the search for a few sentences when it has been
+    used for some seconds (`CompiledSearch`).
 
     Args:
         model_dir: Model directory, written by `train` or an import command.
