@@ -175,17 +175,20 @@ class _Links:
         # A word that is aligned with words on both sides counts as inside.
         votes = np.bincount(self._target, np.where(inside, 1, -0.9), self._words)
         sums = np.cumsum([0.0, *np.sign(votes)])
-        # (start, end); of equal ranges the shortest, then the most proportional one.
-        ends = np.arange(len(sums))
-        starts = ends[:, None]
-        shift = abs(starts + ends - (first + last) * self._ratio)
-        gains = sums - sums[:, None] - 1e-4 * (ends - starts) - 1e-7 * shift
-        gains = np.where(starts < ends, gains, -np.inf)
-        start, end = divmod(int(np.argmax(gains)), len(sums))
+        # Of equal ranges, the shortest is taken, then the most proportional one.
+        places = np.arange(len(sums))
+        totals = sums - 1e-4 * places
+        lowest = np.minimum.accumulate(totals)
+        last_lowest = np.maximum.accumulate(np.where(totals == lowest, places, 0))
+        gains = totals[1:] - lowest[:-1]
+        ends = 1 + np.flatnonzero(gains > gains.max(initial=0) - 1e-6)
+        starts = last_lowest[ends - 1]
+        shifts = abs(starts + ends - (first + last) * self._ratio)
+        start, end = min(zip(shifts, starts, ends, strict=True), default=(0, 0, 0))[1:]
         if sums[end] <= sums[start]:  # No word is aligned with them.
             start = int(first * self._ratio)
             end = max(start + 1, round(last * self._ratio))
-        return start, end
+        return int(start), int(end)
 
 
 def _aligned_marks(

@@ -8,7 +8,9 @@ keep them, too, but would change the words around them.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -28,7 +30,7 @@ PRESETS = {
     "tags": r"</?\w[\w:.-]*(?:\s(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*)?/?>",
     "urls": r"(?i:(?:https?|ftp)://|\bwww\.)(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
     r"(?:\([^\s<>\"()]*\)|[\w/=#&%~+-])",
-    "emails": r"[\w.+%-]*\w@\w[\w-]*(?:\.\w[\w-]*)+",
+    "emails": r"(?<![\w.+%-])[\w.+%-]*\w@\w[\w-]*(?:\.\w[\w-]*)+",
 }
 """Regular expressions by name: `{0}` and `{name}`; `%s`, `%(x)d` and `%1$s`;
 `<b>...</b>`; URLs; e-mail addresses."""
@@ -40,6 +42,7 @@ ALL = "all"
 _TAG = re.compile(r"([<\[{])(/?)([\w:.-]+).*[>\]}]", re.DOTALL)
 # A placeholder keeps quotes and brackets that contain nothing else.
 _AROUND = ("()", "[]", '""', "''", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb")
+_MOST_NESTED = 100  # Limits the recursion; other tags are not pairs.
 _LETTER = re.compile(rf"(?![_{UNSPACED}])\w")
 
 
@@ -101,18 +104,23 @@ class Placeholders:
         offsets: list[int] = []
         for text, partner in zip(texts[1:], partners, strict=True):
             rest, added = _joined(rest, text, partner is not None)
-            offsets = [min(offset, len(rest)) for offset in (*offsets, len(rest))]
+            offsets.append(len(rest))
             rest += added
+        # The end of `rest` may have lost spaces after an offset was noted.
+        offsets = list(itertools.accumulate(reversed(offsets), min))[::-1]
         if not texts[-1].strip():
             rest = rest.rstrip()
         if not any(map(str.isalnum, rest)):
             rest = ""
-        words = [match.span() for match in re.finditer(WORD, rest)]
+        word_starts = [match.start() for match in re.finditer(WORD, rest)]
+        word_ends = [match.end() for match in re.finditer(WORD, rest)]
         placeholders = []
         for n, ((start, end), partner) in enumerate(zip(spans, partners, strict=True)):
             # Only an opening tag within a word precedes this word.
-            opens = partner is not None and partner > n
-            word = sum(w[opens] < offsets[n] + opens for w in words)
+            if partner is not None and partner > n:
+                word = bisect_right(word_ends, offsets[n])
+            else:
+                word = bisect_left(word_starts, offsets[n])
             before, after = texts[n], texts[n + 1]
             before, after = (
                 before[len(before.rstrip()) :],
@@ -255,7 +263,8 @@ def _partners(texts: Sequence[str]) -> list[int | None]:
             continue
         bracket, closes, name = tag.groups()
         if not closes:
-            opened.append((n, (bracket, name)))
+            if len(opened) < _MOST_NESTED:
+                opened.append((n, (bracket, name)))
             continue
         same = [k for k, (_, other) in enumerate(opened) if other == (bracket, name)]
         if same:

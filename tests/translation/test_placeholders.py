@@ -161,6 +161,13 @@ def test_placeholders_of_any_line_are_kept(pieces, translation, data):
         assert not opened
 
 
+def test_long_lines_are_not_a_problem():
+    for line in ("<b>" * 3000 + "x" + "</b>" * 3000, "a" * 60_000, "{0}, " * 3000):
+        removed = ALL.remove(line)
+        text = ALL._insert(line, removed, removed.text, set())
+        assert ALL._texts(text) == ALL._texts(line)
+
+
 @pytest.fixture(scope="module", params=["sentencepiece", "wordpiece"])
 def translator(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
