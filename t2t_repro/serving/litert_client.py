@@ -33,6 +33,7 @@ else:
 
 MODEL, SETTINGS = "model.tflite", "search.json"
 EOS_ID = plain_tokenizer.EOS_ID
+_THREADS = min(4, os.cpu_count() or 1)
 
 Step = Callable[[np.ndarray, list[int]], np.ndarray]
 """Computes the log probabilities of the next tokens, float32 (beam, V).
@@ -67,7 +68,7 @@ class LiteRTTranslator:
         if interpreter is None:
             from ai_edge_litert.interpreter import Interpreter
 
-            interpreter = Interpreter(str(folder / MODEL), num_threads=os.cpu_count())
+            interpreter = Interpreter(str(folder / MODEL), num_threads=_THREADS)
         self._tokenizer = plain_tokenizer.load(folder)
         self._settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         self._encode = interpreter.get_signature_runner("encode")

@@ -16,6 +16,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.translation.translator import Translator
 from tests import run_command, tiny
 from tests.decoding import plain_search
+from tests.docs.blocks import blocks
 from tests.serving import small
 
 LINES = [*small.sentences(8), "", " ".join(small.sentences(6)[:2])]
@@ -66,13 +67,11 @@ def translations(model, tokenizer, search):
 def test_translates_like_the_model(model, tokenizer, translator_of, beam):
     search = DecodingConfig(beam, extra_length=small.EXTRA_LENGTH)
     client = translator_of(model, tokenizer, search)
-    expected = translations(model, tokenizer, search)
-    assert [client.translate(line) for line in LINES] == [
-        each.text for each in expected
-    ]
+    texts, scores = translations(model, tokenizer, search)
+    assert [client.translate(line) for line in LINES] == texts
     ids = tokenizer.encode(LINES[:3]).to_list()
-    scores = [client.translate_ids(row).score for row in ids]
-    np.testing.assert_allclose(scores, [each.score for each in expected[:3]], rtol=1e-4)
+    found = [client.translate_ids(row).score for row in ids]
+    np.testing.assert_allclose(found, scores[:3], rtol=1e-4)
 
 
 @pytest.mark.medium
@@ -141,7 +140,7 @@ def exported(trained, tmp_path_factory):
 
 @pytest.mark.medium
 @pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
-def test_the_converted_model_translates_like_the_command(trained, exported):
+def test_the_converted_model_translates_like_the_command(trained, exported, tmp_path):
     lines = [source for source, _ in tiny.pairs("test")]
     text = "".join(f"{line}\n" for line in lines)
     flags = ("--model_dir", str(trained.model_dir))
@@ -150,19 +149,29 @@ def test_the_converted_model_translates_like_the_command(trained, exported):
     interpreter = tf.lite.Interpreter(str(exported / MODEL))
     client = LiteRTTranslator(exported, interpreter)
     assert "".join(f"{client.translate(line)}\n" for line in lines) == expected
-    process = subprocess.run(
-        [sys.executable, exported / "litert_client.py"],
-        input=text,
-        capture_output=True,
-        encoding="utf-8",
-        env={},
-        check=False,
-    )
+    (tmp_path / "exported_litert").symlink_to(exported.parent)
+
+    def run_python(*arguments):
+        return subprocess.run(
+            [sys.executable, *arguments],
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            cwd=tmp_path,
+            env={},
+            check=False,
+        )
+
+    process = run_python("exported_litert/1/litert_client.py")
     if importlib.util.find_spec("ai_edge_litert") is None:
         line = "error: ai-edge-litert is not installed; run pip install ai-edge-litert"
         assert (process.returncode, process.stderr) == (1, f"{line}\n")
         pytest.skip("ai-edge-litert is not installed")
     assert process.stdout == expected, process.stderr
+    (example,) = (b for b in blocks("python") if "exported_litert" in b.text)
+    process = run_python("-c", example.text)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count("\n") == 1
 
 
 @pytest.mark.parametrize(
