@@ -29,7 +29,7 @@ PAD_ID, EOS_ID = 0, 1
 _MOST_CHARACTERS = 65_536
 # Code point that replaces an escape of an invalid code point, as in tensor2tensor.
 _UNDEFINED = chr(0x3013)
-_LABEL = re.compile(r">>[^<>\t\n\f\r ]+<<")
+_LABEL = r"^>>[^<>\t\n\f\r ]+<<"
 
 
 class _Side(Protocol):
@@ -227,27 +227,47 @@ class _SentencePieces:
 
 
 class _MarianPieces:
-    """Pieces of a SentencePiece model that a vocabulary numbers."""
+    """Pieces of a SentencePiece model, or of subword-nmt, that a vocabulary numbers."""
 
     def __init__(
-        self, model: str, pieces: list[str], labels: bool, start: str | None = None
+        self,
+        model: str | None,
+        pieces: list[str],
+        labels: bool,
+        start: str | None,
+        added: dict[str, bool],
     ) -> None:
-        from sentencepiece import SentencePieceProcessor
+        self._model = None
+        if model is not None:
+            from sentencepiece import SentencePieceProcessor
 
-        self._model = SentencePieceProcessor(model_proto=base64.b64decode(model))
-        self._pieces, self._labels, self.size = pieces, labels, len(pieces)
+            self._model = SentencePieceProcessor(model_proto=base64.b64decode(model))
+        longest_first = sorted(added, key=len, reverse=True)
+        self._whole = "|".join([*[_LABEL] * labels, *map(re.escape, longest_first)])
+        words = {each: "" if added[each] else f"\u2581{each}" for each in added}
+        self._spellings = [words.get(piece, piece) for piece in pieces]
         self._ids = {piece: n for n, piece in enumerate(pieces) if n > EOS_ID}
-        self._unknown = self._ids["<unk>"]
+        self.size, self._unknown = len(pieces), self._ids["<unk>"]
         self._start = [] if start is None else [self._ids[start]]
 
     def encode(self, text: str) -> list[int]:
-        label = _LABEL.match(text) if self._labels else None
-        pieces = [] if label is None else [label[0]]
-        pieces += self._model.encode(text[len("".join(pieces)) :], out_type=str)
+        parts = re.split(f"({self._whole})", text) if self._whole else [text]
+        pieces: list[str] = []
+        # Labels and added pieces are between the other parts.
+        for n, part in enumerate(parts):
+            if n % 2:
+                pieces.append(part)
+            elif self._model is None:
+                pieces += part.split()
+            else:
+                pieces += self._model.encode(part, out_type=str)
         return self._start + [self._ids.get(each, self._unknown) for each in pieces]
 
     def decode(self, ids: list[int]) -> str:
-        text = str(self._model.decode_pieces([self._pieces[each] for each in ids]))
+        spelled = [self._spellings[each] for each in ids]
+        if self._model is None:
+            return " ".join(spelled)
+        text = str(self._model.decode_pieces(spelled))
         return text.replace("\u2581", " ").strip(" \t\n\v\f\r")
 
 
@@ -263,10 +283,10 @@ def _marian_pieces(contents: bytes) -> tuple[_Side, _Side]:
     fields = json.loads(contents)
     source, target = fields["source_pieces"], fields["target_pieces"]
     labels = fields.get("labels", True)
-    start = fields.get("source_start")
+    start, added = fields.get("source_start"), fields.get("added", {})
     return (
-        _MarianPieces(fields["source_model"], source, labels, start),
-        _MarianPieces(fields["target_model"], target or source, labels),
+        _MarianPieces(fields["source_model"], source, labels, start, added),
+        _MarianPieces(fields["target_model"], target or source, labels, None, added),
     )
 
 
