@@ -39,9 +39,6 @@ _CACHE_LINE = 16
 # padded: their columns would use at most 8 of the 64 sets of a first-level cache.
 _CONFLICT_STRIDE = 128
 
-# Padding shorter rows makes matmuls hardly faster, but the copies need memory.
-_MIN_CONFLICTS = 2048
-
 _Matmul = Callable[[Tensor], Tensor]
 _Group = tuple[Dense | TokenEmbedding, ...]
 
@@ -317,7 +314,7 @@ def _matmul_for_any_rows(
 
 def _has_conflicts(units: int) -> bool:
     """Returns whether the elements of a column conflict in the processor's cache."""
-    return units >= _MIN_CONFLICTS and units % _CONFLICT_STRIDE == 0
+    return units % _CONFLICT_STRIDE == 0
 
 
 def _is_small(matrix: Tensor) -> bool:

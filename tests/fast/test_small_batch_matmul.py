@@ -12,9 +12,8 @@ from t2t_repro.fast.small_batch_matmul import (
 )
 from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 
-# (channels, units): large, with padded rows; large and odd; small; small, with padded
-# rows.
-SHAPES = [(512, 2048), (1025, 1027), (7, 5), (7, 2048)]
+# (channels, units): large; large and odd; small; small, with padded rows.
+SHAPES = [(1024, 1024), (1025, 1027), (7, 5), (7, 128)]
 ROWS = [1, 15, 16, 33]
 
 
