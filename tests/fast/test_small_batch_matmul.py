@@ -7,6 +7,7 @@ import tensorflow as tf
 from t2t_repro.fast import small_batch_matmul
 from t2t_repro.fast.small_batch_matmul import (
     StepMatmuls,
+    padded_weights,
     prepack,
     transposed_weights,
 )
@@ -15,6 +16,12 @@ from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 # (channels, units): large; large and odd; small; small, with padded rows.
 SHAPES = [(1024, 1024), (1025, 1027), (7, 5), (7, 128)]
 ROWS = [1, 15, 16, 33]
+
+
+@pytest.fixture(params=[False, True])
+def avx512(request, monkeypatch):
+    monkeypatch.setattr(small_batch_matmul, "uses_avx512", lambda: request.param)
+    return request.param
 
 
 def matrices(shape, rows):
@@ -43,6 +50,7 @@ def embedding(table):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("finished_rows", [0, 100])
+@pytest.mark.usefixtures("avx512")
 def test_prepacked_matmul_equals_the_matmul(shape, rows, finished_rows):
     x, matrix = matrices(shape, rows)
     expected = x.astype(np.int64) @ matrix.astype(np.int64)
@@ -94,6 +102,12 @@ def test_layers_with_the_same_input_share_a_matmul(channels, rows, use_bias):
     np.testing.assert_array_equal(matmul(x, layers[1]), expected[:, 300:400])
 
 
+def test_padded_copies_are_made_with_avx2(avx512):
+    layer = dense(matrices((7, 128), 40)[1])
+    (copy,) = padded_weights([(layer,)], 40, "float32")
+    assert copy.shape == ((7, 128) if avx512 else (7, 144))
+
+
 def test_prepacked_weights_are_copies():
     x, matrix = matrices((7, 5), 40)
     layer = dense(matrix)
@@ -129,17 +143,13 @@ def test_prepacked_table_adds_its_bias():
 
 
 @pytest.mark.parametrize(
-    ("avx512", "side", "rows", "expected"),
-    [
-        *((True, 1024, 32, 2), (True, 1024, 33, 1)),
-        *((False, 1024, 15, 2), (False, 1024, 16, 1), (False, 886, 1, 1)),
-    ],
+    ("side", "more_rows", "expected"), [(1024, 0, 2), (1024, 1, 1), (886, 0, 1)]
 )
 @pytest.mark.parametrize("is_table", [False, True])
 def test_divides_matmuls_of_few_rows_and_a_large_matrix(
-    avx512, side, rows, expected, is_table, monkeypatch
+    avx512, side, more_rows, expected, is_table, monkeypatch
 ):
-    monkeypatch.setattr(small_batch_matmul, "uses_avx512", lambda: avx512)
+    rows = (32 if avx512 else 15) + more_rows
     shapes = []
 
     def record(left, right):
