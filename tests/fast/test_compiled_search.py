@@ -104,6 +104,7 @@ def test_compiles_only_a_few_short_sentences(models, tokenizer, monkeypatch):
     assert translation.text.startswith("neun")
 
 
+@pytest.mark.medium
 def test_a_thread_compiles_shapes_that_took_long(models):
     search = CompiledSearch(models[:1], replace(SEARCH, beam_size=1), compile_after=2.0)
     # The first time of each shape, 9 s, does not count.
@@ -127,6 +128,7 @@ def test_a_thread_compiles_shapes_that_took_long(models):
     kernel.assign(before)
 
 
+@pytest.mark.medium
 def test_compiles_once_per_padded_length(models):
     search = CompiledSearch(models[:1], replace(SEARCH, beam_size=1))
     for length in (3, 4, 32, 33):

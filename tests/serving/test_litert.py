@@ -42,6 +42,9 @@ class Graphs:
         return runner
 
 
+pytestmark = pytest.mark.medium
+
+
 @pytest.fixture
 def translator_of(tmp_path, monkeypatch):
     """Returns a function that creates the client of a model that is not converted."""

@@ -31,6 +31,7 @@ def test_it_translates_as_the_command_does(trained, model, tmp_path):
     assert model.translate(["", " "]) == ["", ""]
 
 
+@pytest.mark.medium
 def test_it_returns_hypotheses_with_scores_and_alignments(trained, model):
     results = model.translate([*SOURCES, ""], nbest=3, alignment=True, beam_size=4)
     blank = results.pop()
@@ -53,6 +54,7 @@ def test_it_returns_hypotheses_with_scores_and_alignments(trained, model):
     assert len(scored.hypotheses) == 1
 
 
+@pytest.mark.medium
 def test_it_translates_with_prefixes_and_terms(model, monkeypatch):
     plain = model.translate(SOURCES[:2])
     text = model.translate(SOURCES[:2], prefixes=["neun", ""])
@@ -94,6 +96,7 @@ def test_it_keeps_placeholders(model):
     assert result.missing_terms == ()
 
 
+@pytest.mark.medium
 def test_it_translates_texts_of_several_lines_and_sentences(model):
     one, two, three = model.translate(["one.", "Two!", "three"])
     texts = ["one.\r\n\nthree\n", "one."]
