@@ -30,7 +30,7 @@ UNSPACED = (
     r"\u3005-\u3007\u3021-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     r"\U00020000-\U0003ffff"
 )
-"""Chinese characters and Japanese syllables, for a class of a regular expression."""
+"""Chinese characters and Japanese syllables; content of a regex character class."""
 
 _LETTERS = rf"[^\s{_PUNCTUATION}{UNSPACED}]+"
 WORD = rf"[{UNSPACED}]|{_LETTERS}(?:['\u2019.,:@_-]{_LETTERS})*|\S"

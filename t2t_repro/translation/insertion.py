@@ -73,7 +73,7 @@ def insert(
         at_gap[gap].append((n, text))
 
     def beside(n: int, gap: int, between: str, is_after: bool) -> str:
-        """Returns the space between a placeholder and the word beside it."""
+        """Returns the space between a placeholder and the adjacent word."""
         each = placeholders[n]
         if gap == (len(target) if is_after else 0):
             return ""
@@ -175,7 +175,7 @@ class _Links:
         # A word that is aligned with words on both sides counts as inside.
         votes = np.bincount(self._target, np.where(inside, 1, -0.9), self._words)
         sums = np.cumsum([0.0, *np.sign(votes)])
-        # Of equal ranges, the shortest is taken, then the most proportional one.
+        # Equal ranges: the shortest is taken, then the most proportional one.
         places = np.arange(len(sums))
         totals = sums - 1e-4 * places
         lowest = np.minimum.accumulate(totals)

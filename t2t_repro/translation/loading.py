@@ -37,7 +37,7 @@ def search_of(
         hparams: Hyper-parameters of the model, which contain the defaults.
         tokenizer: Tokenizer of the model.
         unknown: One of `UNKNOWN`; None for the model's `allow_unknown`. Vocabularies
-            that can spell every text have no unknown token.
+            that can spell every text lack an unknown token.
         **changes: Fields of `DecodingConfig` that replace the defaults; None keeps a
             default.
 

@@ -237,7 +237,7 @@ def _compiled(name: str) -> re.Pattern[str]:
     """Returns the pattern of a preset or of a regular expression."""
     if name not in PRESETS and name.isidentifier():
         raise UserError(
-            f"placeholders: there is no preset {name!r}; choose one of "
+            f"placeholders: unknown preset {name!r}; choose one of "
             f"{', '.join([*PRESETS, ALL])}, or write (?:{name}) to match this word"
         )
     try:

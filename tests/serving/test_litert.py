@@ -65,7 +65,6 @@ def translations(model, tokenizer, search):
     return [each.text for each in results], [each.score for each in results]
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("beam", [1, 3])
 def test_translates_like_the_model(model, tokenizer, translator_of, beam):
     search = DecodingConfig(beam, extra_length=small.EXTRA_LENGTH)
@@ -77,7 +76,6 @@ def test_translates_like_the_model(model, tokenizer, translator_of, beam):
     np.testing.assert_allclose(found, scores[:3], rtol=1e-4)
 
 
-@pytest.mark.medium
 def test_translates_like_a_marian_model(marian_arguments, translator_of):
     (model,), tokenizer, search, _ = marian_arguments
     client = translator_of(model, tokenizer, search)
@@ -141,7 +139,6 @@ def exported(trained, tmp_path_factory):
     return folder / "1"
 
 
-@pytest.mark.medium
 @pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
 def test_the_converted_model_translates_like_the_command(trained, exported, tmp_path):
     lines = [source for source, _ in tiny.pairs("test")]

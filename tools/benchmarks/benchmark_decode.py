@@ -60,7 +60,7 @@ CONTENDERS: dict[str, tuple[str, Result]] = {
 # Programs that also translate small batches.
 SMALL = {FLOAT32, XLA, INT8, XLA_INT8, THEIR_FLOAT32, THEIR_INT8}
 # Programs, and the number of sentences up to which they compile the search after some
-# time. As in `translate`, a process that translates so few uses its cores differently.
+# time. As in `translate`, a process with few sentences uses its cores differently.
 COMPILED = {FLOAT32: 4, INT8: 1}
 PAIRS = (
     *((FLOAT32, THEIR_FLOAT32), (XLA, THEIR_FLOAT32), (BFLOAT16, THEIR_INT8)),
