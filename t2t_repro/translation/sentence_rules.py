@@ -19,8 +19,6 @@ more. Other languages use the English list, as in Moses.
 import re
 from typing import NamedTuple
 
-from sacremoses.corpus import NonbreakingPrefixes
-
 # Noncharacters of Unicode mark a copy of the text: the ends of separators, possible
 # ends of sentences, and ends that a capitalized abbreviation does not rule out.
 FIELD, _MAYBE, _LIKELY = "\ufdd0", "\ufdd1", "\ufdd2"
@@ -158,6 +156,8 @@ def sentence_rules(language: str) -> tuple[tuple[str, str], ...]:
 
 def _abbreviations(language: str) -> _Abbreviations:
     """Returns the abbreviations of a language."""
+    from sacremoses.corpus import NonbreakingPrefixes
+
     words = [*NonbreakingPrefixes().words(language)]
     words += re.findall(rf"\S+(?: {_NUMERIC})?", _MORE.get(language, ""))
     # "I" is also a pronoun and a number; other single capitals are initials.

@@ -8,6 +8,7 @@ within a word.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -93,7 +94,12 @@ class SentenceSplitter(tf.Module):
         super().__init__()
         self.tokenizer = tokenizer
         self.max_input_length = max_input_length
-        self._rules = sentence_rules(language)
+        self._language = language
+
+    @cached_property
+    def _rules(self) -> tuple[tuple[str, str], ...]:
+        # Most commands divide no text, and importing sacremoses takes 0.1 s.
+        return sentence_rules(self._language)
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def sentences(self, text: tf.Tensor) -> Sentences:
