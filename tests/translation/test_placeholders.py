@@ -210,7 +210,7 @@ def test_translations_are_those_of_the_bare_lines(translator):
         (r"\b", "matches the empty text"),
         (
             "tag",
-            "unknown preset 'tag'; choose one of braces, printf, tags, urls, emails, all",
+            "unknown preset 'tag'; choose one of braces, printf, tags, urls, emails,",
         ),
     ],
 )
