@@ -22,6 +22,7 @@ from t2t_repro.models.halves import HALVES
 from t2t_repro.models.precision import mixed_precision, precision
 from t2t_repro.training.step import TrainStep
 from t2t_repro.training.validation import ValidationLoss
+from tests.sixteen_bits import needs
 from tests.training import toy
 
 GPU, COMPILED = ("GPU", "DEFAULT"), ("XLA_GPU_JIT",)
@@ -171,7 +172,9 @@ def test_searches_have_kernels(kind, models, computed_in):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("computed_in", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "computed_in", ["float32", pytest.param("bfloat16", marks=needs("bfloat16"))]
+)
 def test_compiled_search_has_kernels(computed_in):
     with precision(computed_in):
         model = toy.model()
