@@ -37,11 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
-    parser: Any = translate_text(args, _load)
-    cli.log(
-        f"{parser.repaired:,} of {parser.parsed:,} trees were repaired, because no "
-        "hypothesis was a tree over the words of the sentence"
-    )
+    translate_text(args, _load)
 
 
 def _load(args: Any, lines: int | None) -> Prepared:
@@ -59,7 +55,8 @@ def _load(args: Any, lines: int | None) -> Prepared:
     changes["nbest"] = args.beam_size or directory.hparams().beam_size
     precision = model_flags.precision_of(args)
     loaded = load_models(directory, args.checkpoint, *precision)
-    return Prepared(Parser(loaded.translator(**changes)), precision)
+    trees = Parser(loaded.translator(**changes))
+    return Prepared(trees, precision, summary=trees.summary)
 
 
 if __name__ == "__main__":

@@ -36,13 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
-    translated: Any = translate_text(args, _load)
-    if args.terms is not None:
-        terms = getattr(translated, "translator", translated)
-        cli.log(
-            f"{terms.met:,} of {terms.needed:,} required terms appear in the "
-            "translations"
-        )
+    translate_text(args, _load)
 
 
 def _load(args: Any, lines: int | None) -> Prepared:
@@ -56,10 +50,11 @@ def _load(args: Any, lines: int | None) -> Prepared:
     )
     from t2t_repro.translation.terms import TermTranslator, read_terms
     from t2t_repro.translation.text_translator import TextTranslator
+    from t2t_repro.translation.wrapper import AnyTranslator
 
     directory = ModelDir(Path(args.model_dir))
     hparams = directory.hparams()
-    placeholders = args.placeholders and Placeholders(args.placeholders)
+    placeholders = Placeholders(args.placeholders or (), "--placeholders")
     compile_after = translate_flags.compile_after(args, lines)
     compiled = compile_after is not None
     give_each_batch_a_core(compiled)
@@ -68,22 +63,24 @@ def _load(args: Any, lines: int | None) -> Prepared:
     loaded = load_models(directory, args.checkpoint, *precision)
     # The attention of an ensemble's first model aligns the words.
     aligner = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
-    translator: Any = loaded.translator(compile_after, **changes)
+    plain = loaded.translator(compile_after, **changes)
+    translator: AnyTranslator = plain
+    summary = None
     if args.terms is not None:
-        translator = TermTranslator(translator, read_terms(Path(args.terms)))
-        if translator.unwritable:
+        translator = terms = TermTranslator(plain, read_terms(Path(args.terms)))
+        summary = terms.summary
+        if terms.unwritable:
             cli.log(
                 f"{args.terms}: the model's vocabulary cannot spell "
-                f"{', '.join(translator.unwritable)}; these terms are not required"
+                f"{', '.join(terms.unwritable)}; these terms are not required"
             )
-    if placeholders is not None:
-        translator = PlaceholderTranslator(translator, placeholders, aligner)
-    if not any(getattr(args, flag) for flag in translate_flags.UNDIVIDED):
-        splitter = loaded.splitter()
-        translator = TextTranslator(translator, splitter, args.split_sentences)
-    return Prepared(
-        translator, precision, aligner if args.alignment else None, compiled
-    )
+    if args.prefix_file is None:
+        translator = keeper = PlaceholderTranslator(translator, placeholders, aligner)
+        if not any(getattr(args, flag) for flag in translate_flags.UNDIVIDED):
+            splitter = loaded.splitter()
+            translator = TextTranslator(keeper, splitter, args.split_sentences)
+    align = aligner if args.alignment else None
+    return Prepared(translator, precision, align, compiled, summary)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
 
 _OTHER_SEARCHES = ("sampling", "tensor2tensor_rules", "prefix_file")
-UNDIVIDED = (
-    *("nbest", "alignment", "prefix_file", "placeholders", "tensor2tensor_rules"),
-)
+UNDIVIDED = ("nbest", "alignment", "prefix_file", "tensor2tensor_rules")
 """Flags with which a line is not divided into sentences, whatever its length."""
 # The flags with which each flag cannot be combined.
 _EXCLUDED = {

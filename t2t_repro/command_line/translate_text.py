@@ -13,16 +13,8 @@ from t2t_repro.command_line import cli, model_flags
 from t2t_repro.system.errors import UserError, counted
 
 if TYPE_CHECKING:
-    from t2t_repro.translation.parser import Parser
-    from t2t_repro.translation.placeholders import PlaceholderTranslator
-    from t2t_repro.translation.terms import TermTranslator
-    from t2t_repro.translation.text_translator import TextTranslator
     from t2t_repro.translation.translation_files import Align, InputText, Output
-    from t2t_repro.translation.translator import Translator
-
-    AnyTranslator = (
-        Translator | Parser | TermTranslator | PlaceholderTranslator | TextTranslator
-    )
+    from t2t_repro.translation.wrapper import AnyTranslator
 
 
 class Prepared(NamedTuple):
@@ -33,12 +25,14 @@ class Prepared(NamedTuple):
         precision: Precision of its matmuls.
         align: Function that aligns words; None without --alignment.
         compiled: Whether XLA compiles the search.
+        summary: Function that returns a line to print at the end; None for no line.
     """
 
     translator: AnyTranslator
     precision: model_flags.Precision
     align: Align | None = None
     compiled: bool = False
+    summary: Callable[[], str] | None = None
 
 
 def add_text_flags(parser: cli.ArgumentParser) -> None:
@@ -62,9 +56,7 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
     )
 
 
-def translate_text(
-    args: Any, load: Callable[[Any, int | None], Prepared]
-) -> AnyTranslator:
+def translate_text(args: Any, load: Callable[[Any, int | None], Prepared]) -> None:
     """Translates the input, and resumes where an interrupted run stopped.
 
     Args:
@@ -72,14 +64,10 @@ def translate_text(
         load: Function from the flags and the number of lines (None if unknown) to a
             translator.
 
-    Returns:
-        The translator.
-
     Raises:
         UserError: The flags, the text or the model cannot be used.
     """
     from t2t_repro.command_line.progress_bar import progress_bar
-    from t2t_repro.translation.text_translator import TextTranslator
     from t2t_repro.translation.translation_files import (
         InputText,
         TranslationState,
@@ -131,10 +119,9 @@ def translate_text(
     if state.divided:
         cli.log(f"divided, because longer than {limit}: {state.divided_lines()}")
     if state.cut:
-        if isinstance(translator, TextTranslator):
-            limit = translator.limit
-        cli.log(f"cut to {limit}: {state.cut_lines()}")
-    return translator
+        cli.log(f"cut to {translator.limit}: {state.cut_lines()}")
+    if prepared.summary is not None:
+        cli.log(prepared.summary())
 
 
 def _check_names(args: Any) -> None:

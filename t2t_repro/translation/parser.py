@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from t2t_repro.problems.tree_repair import Repair, escaped, repair
 from t2t_repro.problems.trees import TREES
@@ -10,6 +10,7 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation.translation import Translation
 from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.wrapper import Progress, TranslatorWrapper
 
 
 def check_is_parser(directory: ModelDir) -> None:
@@ -22,10 +23,11 @@ def check_is_parser(directory: ModelDir) -> None:
         )
 
 
-class Parser:
-    """Parses sentences; can replace a `Translator` in `translate_windows`.
+class Parser(TranslatorWrapper):
+    """Parses sentences: every sentence gets a tree over exactly its words.
 
-    Every sentence gets a tree over exactly its words; see `parse_of`.
+    Sentences are tokenized as in the treebank. Brackets may be escaped ("-LRB-") or
+    not. See `parse_of`.
 
     Args:
         translator: Translator whose targets are linearized trees. Its `search.nbest`
@@ -37,40 +39,23 @@ class Parser:
     """
 
     def __init__(self, translator: Translator) -> None:
-        self.search = translator.search
-        self.max_input_length = translator.max_input_length
+        super().__init__(translator, "trees:")
         self.parsed = 0
         self.repaired = 0
-        self._translator = translator
 
-    def fingerprint(self) -> str:
-        """Identifies the weights, the vocabulary and the output format."""
-        return f"trees:{self._translator.fingerprint()}"
+    def summary(self) -> str:
+        """Returns a line with the number of repaired trees."""
+        return (
+            f"{self.repaired:,} of {self.parsed:,} trees were repaired, because no "
+            "hypothesis was a tree over the words of the sentence"
+        )
 
-    def translate_window(
-        self,
-        lines: Sequence[str],
-        batch_size: int = 32,
-        progress: Callable[[int, int], object] | None = None,
-        prefixes: Sequence[str] | None = None,
+    def _translate(
+        self, lines: Sequence[str], batch_size: int, progress: Progress
     ) -> list[Translation]:
-        """Parses a list of sentences, the longest first.
-
-        Args:
-            lines: Sentences, tokenized as in the treebank. Brackets may be escaped
-                ("-LRB-") or not.
-            batch_size: As in `Translator.translate_window`.
-            progress: As in `Translator.translate_window`.
-            prefixes: As in `Translator.translate_window`.
-
-        Returns:
-            One tree per line, in order; an empty string for a blank line.
-        """
         sentences = [words_of(line) for line in lines]
         texts = [" ".join(words) for words in sentences]
-        translations = self._translator.translate_window(
-            texts, batch_size, progress, prefixes
-        )
+        translations = self.translator.translate_window(texts, batch_size, progress)
         return [
             self._parse(words, translation) if words else translation
             for words, translation in zip(sentences, translations, strict=True)

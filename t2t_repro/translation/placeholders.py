@@ -10,18 +10,21 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.token_spans import CLOSING, OPENING, UNSPACED, WORD
 from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.insertion import Placeholder, insert
-from t2t_repro.translation.terms import TermTranslator
 from t2t_repro.translation.translation import Translation
-from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.wrapper import AnyTranslator, Progress, TranslatorWrapper
+
+Span = tuple[int, int]
+"""Index of the first character, and index after the last one."""
 
 PRESETS = {
     "braces": r"[$#]?\{\{[^{}]*\}\}|[$#]?\{[^{}]*\}",
@@ -63,36 +66,43 @@ class Placeholders:
 
     Args:
         patterns: Regular expressions, names of `PRESETS`, or `ALL`.
+        name: Name of the patterns in messages.
 
     Attributes:
-        fingerprint: SHA-256 of the regular expressions, in hexadecimal.
+        fingerprint: SHA-256 of the regular expressions, in hexadecimal; "" for none.
 
     Raises:
         UserError: A regular expression is invalid or matches the empty text.
     """
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    def __init__(self, patterns: Sequence[str], name: str = "placeholders") -> None:
         self._patterns = [
-            _compiled(each)
-            for name in patterns
-            for each in (PRESETS.values() if name == ALL else [name])
+            _compiled(each, name)
+            for pattern in patterns
+            for each in (PRESETS.values() if pattern == ALL else [pattern])
         ]
         texts = [each.pattern for each in self._patterns]
-        self.fingerprint = hashlib.sha256(repr(texts).encode()).hexdigest()
+        digest = hashlib.sha256(repr(texts).encode())
+        self.fingerprint = digest.hexdigest() if texts else ""
 
-    def find(self, text: str) -> list[tuple[int, int]]:
+    def find(self, text: str) -> list[Span]:
         """Returns the spans of placeholders; of overlapping ones, the first longest."""
         matches = {m.span() for each in self._patterns for m in each.finditer(text)}
-        spans: list[tuple[int, int]] = []
+        spans: list[Span] = []
         for start, end in sorted(matches, key=lambda span: (span[0], -span[1])):
             separate = not spans or start >= spans[-1][1]
             if separate and text[start:end].strip():
                 spans.append((start, end))
         return spans
 
-    def remove(self, line: str) -> Line:
-        """Removes the placeholders of a line, and the spaces that they leave behind."""
-        spans = self.find(line)
+    def remove(self, line: str, spans: Sequence[Span] | None = None) -> Line:
+        """Removes the placeholders of a line, and the spaces that they leave behind.
+
+        Args:
+            line: The line.
+            spans: Spans of its placeholders; None for those of `find`.
+        """
+        spans = self.find(line) if spans is None else spans
         if not spans:
             return Line(line, [])
         partners = _partners([line[start:end] for start, end in spans])
@@ -149,6 +159,8 @@ class Placeholders:
             translations: Translations of `removed`.
             aligner: Aligns the words of sentence pairs.
         """
+        if not any(each.placeholders for each in removed):
+            return list(translations)
         plain = [
             (n, self.remove(text).text)
             for n, each in enumerate(translations)
@@ -188,8 +200,8 @@ class Placeholders:
         return sorted(text[start:end] for start, end in self.find(text))
 
 
-class PlaceholderTranslator:
-    """Translates and keeps placeholders; can replace a `Translator`.
+class PlaceholderTranslator(TranslatorWrapper):
+    """Translates and keeps placeholders.
 
     Args:
         translator: Translator of the lines without placeholders.
@@ -197,58 +209,100 @@ class PlaceholderTranslator:
         aligner: Aligns the words of sentence pairs.
 
     Attributes:
-        translator: The translator.
+        placeholders: The placeholders.
     """
 
     def __init__(
-        self,
-        translator: Translator | TermTranslator,
-        placeholders: Placeholders,
-        aligner: Aligner,
+        self, translator: AnyTranslator, placeholders: Placeholders, aligner: Aligner
     ) -> None:
-        self.search = translator.search
-        self.max_input_length = translator.max_input_length
-        self.translator = translator
-        self._placeholders, self._aligner = placeholders, aligner
+        identity = placeholders.fingerprint
+        super().__init__(translator, identity and f"{identity}:")
+        self.placeholders = placeholders
+        self._aligner = aligner
 
-    def fingerprint(self) -> str:
-        """Identifies the weights, the vocabulary, the terms and the placeholders."""
-        return f"{self._placeholders.fingerprint}:{self.translator.fingerprint()}"
+    def _translate(
+        self, lines: Sequence[str], batch_size: int, progress: Progress
+    ) -> list[Translation]:
+        spans = [self.placeholders.find(line) for line in lines]
+        return self.keep(lines, spans, batch_size, progress)
 
-    def translate_window(
+    def keep(
         self,
         lines: Sequence[str],
-        batch_size: int = 32,
-        progress: Callable[[int, int], object] | None = None,
-        prefixes: Sequence[str] | None = None,
+        spans: Sequence[Sequence[Span]],
+        batch_size: int,
+        progress: Progress,
     ) -> list[Translation]:
-        """Translates a list of lines; see `Translator.translate_window`.
-
-        `prefixes` must be None.
-        """
-        assert prefixes is None
-        removed = [self._placeholders.remove(line) for line in lines]
+        """Translates lines with placeholders at these spans; see `translate_window`."""
+        removed = [
+            self.placeholders.remove(line, own)
+            for line, own in zip(lines, spans, strict=True)
+        ]
         texts = [each.text for each in removed]
         translations = self.translator.translate_window(texts, batch_size, progress)
-        return self._placeholders.restore(lines, removed, translations, self._aligner)
+        return self.placeholders.restore(lines, removed, translations, self._aligner)
 
 
-def _compiled(name: str) -> re.Pattern[str]:
+class MaskedText(NamedTuple):
+    """A text in which each placeholder is a single character.
+
+    The division into sentences reads `#` for a placeholder, and brackets for the tags
+    of a pair, because they may enclose the beginning or the end of a sentence.
+
+    Attributes:
+        text: The masked text.
+        offsets: Index of each of its characters in the text, and the text's length.
+        line: The text.
+        spans: Spans of the placeholders in the text.
+    """
+
+    text: str
+    offsets: Sequence[int]
+    line: str
+    spans: Sequence[Span]
+
+    def part(self, start: int, end: int) -> tuple[str, list[Span]]:
+        """Returns a part of the text, and the spans of placeholders in the part.
+
+        Args:
+            start: Index of its first character in the masked text.
+            end: Index after its last character in the masked text.
+        """
+        start, end = self.offsets[start], self.offsets[end]
+        first, last = (bisect_left(self.spans, (place,)) for place in (start, end))
+        return self.line[start:end], [
+            (low - start, high - start) for low, high in self.spans[first:last]
+        ]
+
+
+def mask(line: str, spans: Sequence[Span]) -> MaskedText:
+    """Masks the placeholders of a text at these spans."""
+    partners = _partners([line[start:end] for start, end in spans])
+    texts, offsets, last = [], array("q"), 0
+    for n, ((start, end), partner) in enumerate(zip(spans, partners, strict=True)):
+        texts += [line[last:start], "#" if partner is None else "()"[partner < n]]
+        offsets.extend(range(last, start + 1))
+        last = end
+    offsets.extend(range(last, len(line) + 1))
+    return MaskedText("".join([*texts, line[last:]]), offsets, line, spans)
+
+
+def _compiled(text: str, name: str) -> re.Pattern[str]:
     """Returns the pattern of a preset or of a regular expression."""
-    if name not in PRESETS and name.isidentifier():
+    if text not in PRESETS and text.isidentifier():
         raise UserError(
-            f"placeholders: unknown preset {name!r}; choose one of "
-            f"{', '.join([*PRESETS, ALL])}, or write (?:{name}) to match this word"
+            f"{name}: unknown preset {text!r}; choose one of "
+            f"{', '.join([*PRESETS, ALL])}, or write (?:{text}) to match this word"
         )
     try:
-        pattern = re.compile(PRESETS.get(name, name))
+        pattern = re.compile(PRESETS.get(text, text))
     except (re.error, OverflowError, RecursionError) as error:
         raise UserError(
-            f"placeholders: {name!r} is not a valid regular expression: {error}"
+            f"{name}: {text!r} is not a valid regular expression: {error}"
         ) from None
     if pattern.search("") or any(not match[0] for match in pattern.finditer("a b")):
         raise UserError(
-            f"placeholders: the regular expression {name!r} matches the empty text; "
+            f"{name}: the regular expression {text!r} matches the empty text; "
             "let it match at least one character"
         )
     return pattern
@@ -274,9 +328,9 @@ def _partners(texts: Sequence[str]) -> list[int | None]:
     return partners
 
 
-def _with_quotes(line: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _with_quotes(line: str, spans: Sequence[Span]) -> list[Span]:
     """Extends spans by quotes and brackets that enclose nothing else."""
-    extended: list[tuple[int, int]] = []
+    extended: list[Span] = []
     limits = [*(start for start, _ in spans[1:]), len(line)]
     for (start, end), high in zip(spans, limits, strict=True):
         low = extended[-1][1] if extended else 0

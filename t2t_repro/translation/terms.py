@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation.translation import Translation
 from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.wrapper import Progress, TranslatorWrapper
 
 
 def read_terms(path: Path) -> dict[str, str]:
@@ -37,16 +39,18 @@ def read_terms(path: Path) -> dict[str, str]:
     return terms
 
 
-class TermTranslator:
-    """Translates with lexical constraints; can replace a `Translator`.
+class TermTranslator(TranslatorWrapper):
+    """Translates with lexical constraints.
 
     If a line contains a source term as whole words in the same spelling, its
     translation contains the target term once. If source terms overlap, the longest has
-    priority. Lines without terms are translated without constraints.
+    priority. Lines without terms are translated without constraints, so that terms do
+    not change them.
 
     Args:
         translator: Translator with beam search.
-        terms: Target terms by source term.
+        terms: Target terms by source term, or the target terms of each line. Lines
+            must then be translated in their order.
 
     Attributes:
         needed: Number of target terms required so far.
@@ -54,22 +58,28 @@ class TermTranslator:
         unwritable: Target terms that the vocabulary cannot spell and ignores.
     """
 
-    def __init__(self, translator: Translator, terms: Mapping[str, str]) -> None:
-        self.search = translator.search
-        self.max_input_length = translator.max_input_length
+    translator: Translator
+
+    def __init__(
+        self,
+        translator: Translator,
+        terms: Mapping[str, str] | Sequence[Sequence[str]],
+    ) -> None:
+        targets: Iterable[str]
+        if isinstance(terms, Mapping):
+            self._terms, self._rows = dict(terms), None
+            targets = self._terms.values()
+        else:
+            self._terms, self._rows = {}, iter(terms)
+            targets = itertools.chain.from_iterable(terms)
+        digest = hashlib.sha256(repr(sorted(self._terms.items())).encode())
+        super().__init__(translator, f"terms:{digest.hexdigest()}:")
         self.needed = 0
         self.met = 0
-        self._translator = translator
-        self._terms = dict(terms)
         self._pattern = whole_words(self._terms)
-        targets = list(dict.fromkeys(self._terms.values()))
+        targets = list(dict.fromkeys(targets))
         self._written = translator.written_terms(targets)
         self.unwritable = [term for term in targets if term not in self._written]
-
-    def fingerprint(self) -> str:
-        """Identifies the weights, the vocabulary and the terms."""
-        terms = hashlib.sha256(repr(sorted(self._terms.items())).encode()).hexdigest()
-        return f"terms:{terms}:{self._translator.fingerprint()}"
 
     def required_terms(self, line: str) -> list[str]:
         """Returns the target terms that the translation of a line must contain."""
@@ -77,55 +87,35 @@ class TermTranslator:
         sources = self._pattern.findall(" ".join(line.split()))
         return list(dict.fromkeys(self._terms[source] for source in sources))
 
-    def translate_window(
-        self,
-        lines: Sequence[str],
-        batch_size: int = 32,
-        progress: Callable[[int, int], object] | None = None,
-        prefixes: Sequence[str] | None = None,
+    def summary(self) -> str:
+        """Returns a line with the number of required terms."""
+        return (
+            f"{self.met:,} of {self.needed:,} required terms appear in the translations"
+        )
+
+    def _translate(
+        self, lines: Sequence[str], batch_size: int, progress: Progress
     ) -> list[Translation]:
-        """Translates a list of lines; see `Translator.translate_window`.
-
-        `prefixes` must be None.
-        """
-        assert prefixes is None
-        required = [
-            [term for term in self.required_terms(line) if term in self._written]
-            for line in lines
-        ]
-        translations = translate_with_terms(
-            self._translator, lines, required, batch_size, progress
-        )
-        for terms, translation in zip(required, translations, strict=True):
-            self.needed += len(terms)
-            missing = missing_terms(terms, translation.text, self._written)
-            self.met += len(terms) - len(missing)
-        return translations
-
-
-def translate_with_terms(
-    translator: Translator,
-    lines: Sequence[str],
-    required: Sequence[Sequence[str]],
-    batch_size: int = 32,
-    progress: Callable[[int, int], object] | None = None,
-) -> list[Translation]:
-    """Translates lines with the terms that each requires.
-
-    Lines without terms are translated without constraints, so that terms do not change
-    them. The other arguments and the result are those of `Translator.translate_window`.
-    """
-    translations: dict[int, Translation] = {}
-    for constrained in (False, True):
-        indices = [n for n, row in enumerate(required) if bool(row) is constrained]
-        part = translator.translate_window(
-            [lines[n] for n in indices],
-            batch_size,
-            progress,
-            terms=[required[n] for n in indices] if constrained else None,
-        )
-        translations |= zip(indices, part, strict=True)
-    return [translations[n] for n in range(len(lines))]
+        if self._rows is None:
+            required = [self.required_terms(line) for line in lines]
+        else:
+            required = [list(row) for row in itertools.islice(self._rows, len(lines))]
+        spelled = [[term for term in row if term in self._written] for row in required]
+        translations: dict[int, Translation] = {}
+        for constrained in (False, True):
+            indices = [n for n, row in enumerate(spelled) if bool(row) is constrained]
+            part = self.translator.translate_window(
+                [lines[n] for n in indices],
+                batch_size,
+                progress,
+                terms=[spelled[n] for n in indices] if constrained else None,
+            )
+            for n, translation in zip(indices, part, strict=True):
+                missing = missing_terms(required[n], translation.text, self._written)
+                translations[n] = translation._replace(missing_terms=tuple(missing))
+                self.needed += len(spelled[n])
+                self.met += sum(term not in missing for term in spelled[n])
+        return [translations[n] for n in range(len(lines))]
 
 
 def missing_terms(

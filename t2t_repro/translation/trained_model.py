@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,12 +18,8 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.loading import Loaded, load_models
 from t2t_repro.translation.pair_scores import PairScorer
-from t2t_repro.translation.placeholders import Placeholders
-from t2t_repro.translation.terms import (
-    TermTranslator,
-    missing_terms,
-    translate_with_terms,
-)
+from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
+from t2t_repro.translation.terms import TermTranslator
 from t2t_repro.translation.text_translator import TextTranslator
 from t2t_repro.translation.translator import (
     ScoredText,
@@ -32,6 +27,7 @@ from t2t_repro.translation.translator import (
     Translator,
     windows,
 )
+from t2t_repro.translation.wrapper import AnyTranslator
 
 _WINDOW = 4096  # Maximum number of sentences that are sorted by length together.
 
@@ -154,8 +150,8 @@ class TrainedModel:
             ValueError: A setting is out of range, settings cannot be combined, the
                 numbers of prefixes or lists of terms and sentences differ, or a text
                 has several lines or `split_sentences` is set with `nbest`,
-                `alignment`, `prefixes`, lists of terms, `placeholders` or
-                `tensor2tensor_rules`, which are for single sentences.
+                `alignment`, `prefixes`, lists of terms or `tensor2tensor_rules`, which
+                are for single sentences.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
         if search.get("sampling"):
@@ -170,7 +166,6 @@ class TrainedModel:
                 "alignment": alignment,
                 "prefixes": prefixes is not None,
                 "a list of terms": not isinstance(terms, Mapping | None),
-                "placeholders": placeholders,
                 "tensor2tensor_rules": search.get("tensor2tensor_rules"),
             }.items()
             if value
@@ -178,68 +173,50 @@ class TrainedModel:
         if undivided and (split_sentences or any("\n" in line for line in lines)):
             what = "split_sentences" if split_sentences else "a text with a line break"
             raise ValueError(f"{undivided[0]} cannot be combined with {what}")
-        translator = self._translator(unknown, nbest=nbest, **search)
-        patterns = [placeholders] if isinstance(placeholders, str) else placeholders
-        keeper = Placeholders(patterns)
-        removed = [keeper.remove(line) for line in lines]
-        texts = [each.text for each in removed]
-        if isinstance(terms, Mapping):
-            terms = {" ".join(term.split()): terms[term] for term in terms}
-        required = self._required(terms, texts, translator)
-        written: dict[str, str] = {}
-        if required is not None:
+        plain = self._translator(unknown, nbest=nbest, **search)
+        translator: AnyTranslator = plain
+        if terms is not None:
             if prefixes is not None:
                 raise ValueError("terms cannot be combined with prefixes")
-            every = dict.fromkeys(itertools.chain.from_iterable(required))
-            written = translator.written_terms(list(every))
-            if unwritable := [term for term in every if term not in written]:
+            translator = required = TermTranslator(plain, _checked(terms, lines))
+            if required.unwritable:
                 warnings.warn(
-                    f"the model's vocabulary cannot spell {', '.join(unwritable)}; "
-                    "these terms are not required",
+                    f"the model's vocabulary cannot spell "
+                    f"{', '.join(required.unwritable)}; these terms are not required",
                     stacklevel=2,
                 )
-        starts = _for_each(lines, prefixes, "prefixes")
-        text_translator = None
-        if not undivided:
-            inner: Translator | TermTranslator = translator
-            if isinstance(terms, Mapping):
-                inner = TermTranslator(translator, terms)
-            text_translator = TextTranslator(inner, self._splitter, split_sentences)
-        translations: list[Translation] = []
-        for part in windows(texts, _WINDOW):
-            place = slice(len(translations), len(translations) + len(part))
-            if text_translator is not None:
-                translations += text_translator.translate_window(part, batch_size)
-                continue
-            if required is None:
-                translations += translator.translate_window(
-                    part, batch_size, prefixes=starts and starts[place]
-                )
-                continue
-            spelled = [[t for t in row if t in written] for row in required[place]]
-            translations += translate_with_terms(translator, part, spelled, batch_size)
-        plain = [translation.text for translation in translations]
-        if cut := sum(each.cut for each in translations):
-            limit = f"{translator.max_input_length} subwords, EOS included"
-            if text_translator is not None:
-                limit = text_translator.limit
-            warnings.warn(
-                f"cut to {limit}: {cut:,} of {len(lines):,} texts", stacklevel=2
+        if prefixes is None:
+            patterns = [placeholders] if isinstance(placeholders, str) else placeholders
+            translator = keeper = PlaceholderTranslator(
+                translator, Placeholders(patterns), self._aligner
             )
-        translations = keeper.restore(lines, removed, translations, self._aligner)
+            if not undivided:
+                translator = TextTranslator(keeper, self._splitter, split_sentences)
+        starts = _for_each(lines, prefixes, "prefixes")
+        translations: list[Translation] = []
+        for part in windows(lines, _WINDOW):
+            place = slice(len(translations), len(translations) + len(part))
+            translations += translator.translate_window(
+                part, batch_size, prefixes=starts and starts[place]
+            )
+        if cut := sum(each.cut for each in translations):
+            warnings.warn(
+                f"cut to {translator.limit}: {cut:,} of {len(lines):,} texts",
+                stacklevel=2,
+            )
         if nbest is None and not return_scores and not alignment:
             return [translation.text for translation in translations]
-        results = []
-        for n, each in enumerate(translations):
-            every_text = (ScoredText(*each[:4]), *each.others)
-            missing = missing_terms(required[n] if required else (), plain[n], written)
-            results.append(
-                TranslationResult(
-                    tuple(Hypothesis(*hypothesis) for hypothesis in every_text),
-                    each.cut,
-                    tuple(missing),
-                )
+        results = [
+            TranslationResult(
+                tuple(
+                    Hypothesis(*hypothesis)
+                    for hypothesis in (ScoredText(*each[:4]), *each.others)
+                ),
+                each.cut,
+                each.missing_terms,
             )
+            for each in translations
+        ]
         return self._aligned(lines, results) if alignment else results
 
     def _translator(self, unknown: str | None, **search: Any) -> Translator:
@@ -255,22 +232,6 @@ class TrainedModel:
             translator = self._loaded.translator(after, unknown=unknown, **search)
             self._translators[key] = translator
         return self._translators[key]
-
-    def _required(
-        self,
-        terms: Mapping[str, str] | Sequence[Sequence[str]] | None,
-        lines: Sequence[str],
-        translator: Translator,
-    ) -> list[Sequence[str]] | None:
-        """Returns the required terms of each line; None without lexical constraints."""
-        if isinstance(terms, Mapping):
-            if "" in terms:
-                raise ValueError("terms contains a blank source term")
-            table = TermTranslator(translator, terms)
-            return [table.required_terms(line) for line in lines]
-        if any(isinstance(row, str) for row in terms or ()):
-            raise ValueError("terms must be a dictionary, or one list per sentence")
-        return _for_each(lines, terms, "terms")
 
     def _aligned(
         self, lines: Sequence[str], results: Sequence[TranslationResult]
@@ -305,6 +266,20 @@ class TrainedModel:
         if self._scorer is None:
             self._scorer = PairScorer(self.model, self.tokenizer)
         return [score.log_prob for score in self._scorer.score_pairs(pairs)]
+
+
+def _checked(
+    terms: Mapping[str, str] | Sequence[Sequence[str]], lines: Sequence[str]
+) -> Mapping[str, str] | Sequence[Sequence[str]]:
+    """Returns valid terms; raises ValueError for others."""
+    if isinstance(terms, Mapping):
+        terms = {" ".join(term.split()): terms[term] for term in terms}
+        if "" in terms:
+            raise ValueError("terms contains a blank source term")
+        return terms
+    if any(isinstance(row, str) for row in terms):
+        raise ValueError("terms must be a dictionary, or one list per sentence")
+    return _for_each(lines, terms, "terms") or []
 
 
 def _for_each(

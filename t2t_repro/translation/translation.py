@@ -24,6 +24,7 @@ class Translation(NamedTuple):
         others: Next best hypotheses, or further samples: at most `nbest - 1` of them.
         alignment: Word alignment in Pharaoh format; None unless requested.
         divided: Whether the source was divided into sentences because it was too long.
+        missing_terms: Required terms that the best hypothesis lacks.
     """
 
     text: str
@@ -34,3 +35,4 @@ class Translation(NamedTuple):
     others: tuple[ScoredText, ...] = ()
     alignment: str | None = None
     divided: bool = False
+    missing_terms: tuple[str, ...] = ()

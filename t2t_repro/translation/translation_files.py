@@ -20,16 +20,9 @@ from t2t_repro.system.atomic_file import (
 )
 from t2t_repro.system.errors import UserError, counted
 from t2t_repro.system.resumable_file import ResumableFile, resumable_file
-from t2t_repro.translation.parser import Parser
-from t2t_repro.translation.placeholders import PlaceholderTranslator
-from t2t_repro.translation.terms import TermTranslator
-from t2t_repro.translation.text_translator import MOST_TEXT_CHARACTERS, TextTranslator
-from t2t_repro.translation.translator import (
-    ScoredText,
-    Translation,
-    Translator,
-    windows,
-)
+from t2t_repro.translation.text_translator import MOST_TEXT_CHARACTERS
+from t2t_repro.translation.translator import ScoredText, Translation, windows
+from t2t_repro.translation.wrapper import AnyTranslator
 
 # A character has at most 4 bytes in UTF-8. One additional character shows that the line
 # is too long; another one may be incomplete where the bytes are cut.
@@ -192,11 +185,7 @@ class TranslationState:
 
 
 def translate_windows(
-    translator: Translator
-    | Parser
-    | TermTranslator
-    | PlaceholderTranslator
-    | TextTranslator,
+    translator: AnyTranslator,
     lines: Iterable[str],
     state: TranslationState,
     *,
@@ -210,7 +199,7 @@ def translate_windows(
     """Translates a text, or the rest of it.
 
     Args:
-        translator: Translator, or parser, whose translations are trees.
+        translator: Translator; without wrappers if there are prefixes.
         lines: Whole text.
         state: Progress of the translation, which starts after `state.lines` lines; it
             is updated before each window is yielded.

@@ -50,6 +50,9 @@ class Translator(tf.Module):
         for_few: Compiled search for batches of a few sentences, with the same models
             and settings.
         replace_unknown: Replaces unknown tokens; see `UnknownWords`.
+
+    Attributes:
+        limit: Maximum length of a line, as a phrase for messages.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Translator(tf.Module):
         self.tokenizer = tokenizer
         self.search = search or DecodingConfig()
         self.max_input_length = max_input_length
+        self.limit = f"{max_input_length} subwords, EOS included"
         self.model_variables = [
             v.value for each in models for v in named_variables(each).values()
         ]

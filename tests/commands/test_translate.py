@@ -297,11 +297,12 @@ def test_cuts_or_divides_and_counts_long_lines(trained):
 
 def test_translates_the_sentences_of_a_line(trained):
     lines = ["one.", "Two!", "Three four?", "Five."]
-    text = " {} {}\t{}\u2028{} \n\n".format(*lines)
-    result = translate(trained, "--split_sentences", stdin=text.encode())
+    text = " {} <x. Y>! {}\t{}\u2028{} \n\n".format(*lines)
+    flags = ("--split_sentences", "--placeholders", "<.*?>")
+    result = translate(trained, *flags, stdin=text.encode())
     separate = translate(trained, stdin="\n".join(lines).encode())
     assert (result.status, result.err) == (0, "")
-    expected = " {} {}\t{}\u2028{} \n\n".format(*separate.out.splitlines())
+    expected = " {} <x. Y>! {}\t{}\u2028{} \n\n".format(*separate.out.splitlines())
     assert result.out == expected
 
 

@@ -14,6 +14,7 @@ from t2t_repro.serving import id_signatures, server_files, signatures
 from t2t_repro.serving.attention_signature import MAX_LENGTH, MAX_PAIRS
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.pair_scores import PairScorer
+from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
 from t2t_repro.translation.sentences import SentenceSplitter
 from t2t_repro.translation.text_translator import TextTranslator
 from t2t_repro.translation.translator import Translator
@@ -68,7 +69,8 @@ def test_sentences_are_translated_separately_as_in_python(
     long = " ".join(small.sentences(20))
     texts = ["One two. Three!\r\n\n four ", " \n", *TEXTS, "Five.\u2028Six", long]
     splitter = SentenceSplitter(tokenizer, small.MAX_INPUT_LENGTH, "en")
-    whole = TextTranslator(translator, splitter, True).translate_window(texts)
+    keeper = PlaceholderTranslator(translator, Placeholders([]), None)
+    whole = TextTranslator(keeper, splitter, True).translate_window(texts)
     outputs = call(module, "split_sentences", texts)
     assert decoded(outputs["translations"]) == [each.text for each in whole]
     assert re.findall(r"\s*\n\s*", whole[0].text) == ["\r\n\n "]

@@ -12,6 +12,7 @@ class Tagger:
 
     search = DecodingConfig()
     max_input_length = 7
+    limit = "7 subwords"
 
     def __init__(self, table):
         self.table = table
@@ -20,7 +21,7 @@ class Tagger:
     def fingerprint(self):
         return "f"
 
-    def translate_window(self, lines, batch_size, progress, prefixes):
+    def translate_window(self, lines, batch_size, progress):
         self.inputs += lines
         return [
             Translation(

@@ -1,9 +1,20 @@
 """Tests of translating texts of several sentences with a fake translator."""
 
+import re
+
 from t2t_repro.translation import text_translator
+from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
 from t2t_repro.translation.text_translator import TextTranslator
 from t2t_repro.translation.translator import Translation
 from tests.translation.test_sentences import splitter
+
+
+class Aligner:
+    """Fake aligner that aligns each word with the word of the same number."""
+
+    def pairs(self, sources, targets, word):
+        counts = [len(re.findall(word, source)) for source in sources]
+        return [{(n, n) for n in range(count)} for count in counts]
 
 
 class Upper:
@@ -11,6 +22,7 @@ class Upper:
 
     search = None
     max_input_length = 20
+    limit = "20 subwords"
 
     def __init__(self):
         self.lines = []
@@ -28,9 +40,14 @@ class Upper:
         ]
 
 
-def translated(texts, every=True):
+def text_translator_of(upper, every, patterns=(), **more):
+    keeper = PlaceholderTranslator(upper, Placeholders(patterns), Aligner())
+    return TextTranslator(keeper, splitter(**more), every)
+
+
+def translated(texts, every=True, patterns=()):
     upper, calls = Upper(), []
-    translator = TextTranslator(upper, splitter(longest=20), every)
+    translator = text_translator_of(upper, every, patterns, longest=20)
     translations = translator.translate_window(texts, 2, lambda *n: calls.append(n))
     assert sum(lines for lines, _ in calls) == len(texts)
     return translations, upper.lines
@@ -69,7 +86,47 @@ def test_texts_beyond_the_limit_are_cut_and_marked(monkeypatch):
 
 def test_the_fingerprint_depends_on_the_division():
     prints = {
-        TextTranslator(Upper(), splitter(), every).fingerprint()
-        for every in (False, True)
+        text_translator_of(Upper(), every).fingerprint() for every in (False, True)
     }
     assert len(prints) == 2
+
+
+def test_placeholders_are_not_divided():
+    texts = [
+        'See {a. B} now.  <i title="x. Y">No. Yes.</i>\r\n{0}\tIt is {1. }',
+        "<p>One.</p> <p>Two {b.\nC}.</p>\none",
+        "{0} two. Mail to a.b@c.de. {1}. {2} is.",
+        "plain. Text.",
+    ]
+    expected = [
+        ["SEE {a. B} NOW.", '<i title="x. Y">NO.', "YES.</i>", "{0}", "IT IS {1. }"],
+        ["<p>ONE.</p>", "<p>TWO {b.\nC}.</p>", "ONE"],
+        ["{0} TWO.", "MAIL TO a.b@c.de.", "{1}.", "{2} IS."],
+        ["PLAIN.", "TEXT."],
+    ]
+    translations, lines = translated(texts, patterns=["all"])
+    separators = [["  ", " ", "\r\n", "\t"], [" ", "\n"], [" "] * 3, [" "]]
+    for each, sentences, own in zip(translations, expected, separators, strict=True):
+        assert each.text == "".join(
+            part for pair in zip(sentences, [*own, ""], strict=True) for part in pair
+        )
+    assert lines[:3] == ["See now.", "No.", "Yes."]
+
+
+def test_placeholders_do_not_make_a_line_long():
+    long = "{" + "x. Y " * 50 + "}"
+    translations, lines = translated([f"one {long} two", "a\nb"], False, ["braces"])
+    assert [each.text for each in translations] == [f"ONE {long} TWO", "A\nB"]
+    assert not any(each.divided or each.cut for each in translations)
+    translations, lines = translated([f"One. {long} two."] * 2, False, [r"\n", "all"])
+    assert [line for line in lines if line] == ["One. two."] * 2
+    translations, _ = translated([f"{long} one " * 9], False, ["braces"])
+    assert translations[0].text == f"{long} ONE " * 9
+    assert translations[0].divided
+
+
+def test_a_match_may_depend_on_the_text_around_its_sentence():
+    expressions = [r"(?<=\n)\w+", r"\w+(?=\. Two)"]
+    (result,), lines = translated(["a one. Two b\nc d"], patterns=expressions)
+    assert result.text == "A one. TWO B\nc D"
+    assert [line for line in lines if line] == ["a.", "Two b", "d"]

@@ -102,8 +102,9 @@ def test_it_translates_texts_of_several_lines_and_sentences(model):
     texts = ["one.\r\n\nthree\n", "one."]
     assert model.translate(texts) == [f"{one}\r\n\n{three}\n", one]
     text = "one. Two!\nthree"
-    (result,) = model.translate(text, split_sentences=True, return_scores=True)
-    assert result.text == f"{one} {two}\n{three}"
+    settings = {"split_sentences": True, "placeholders": "braces"}
+    (result,) = model.translate(f"{{a. B}} {text}", return_scores=True, **settings)
+    assert result.text == f"{{a. B}} {one} {two}\n{three}"
     parts = model.translate(["one.", "Two!", "three"], return_scores=True)
     assert result.score == pytest.approx(sum(p.score for p in parts) / 3, abs=1e-5)
     for name in ("tokens", "log_prob"):
