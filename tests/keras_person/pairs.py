@@ -28,11 +28,11 @@ def small(**options: Any) -> keras.Model:
 
 
 def compiled(
-    model: keras.Model, learning_rate: float = 0.01, jit_compile: Any = False
+    model: keras.Model, learning_rate: float = 0.01, **options: Any
 ) -> keras.Model:
     loss = t2t_repro.losses.LabelSmoothedCrossEntropy()
     optimizer = keras.optimizers.Adam(learning_rate)
-    model.compile(optimizer, loss, jit_compile=jit_compile)
+    model.compile(optimizer, loss, **({"jit_compile": False} | options))
     return model
 
 
