@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pytest
 
-from tests import tiny
+from tests import fork_server, tiny
 
 # Garbage collection of the many objects of imported modules would take a tenth of the
 # tests' time.
@@ -46,6 +46,12 @@ def fast_implementations() -> None:
     from t2t_repro import fast
 
     fast.install()
+
+
+@pytest.fixture
+def forked_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets programs that run `sys.executable` share one import of TensorFlow."""
+    monkeypatch.setattr(sys, "executable", fork_server.python())
 
 
 @pytest.fixture

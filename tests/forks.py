@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests import fork_server
 from tests.run_command import ROOT, Done
 
 _PROGRAM = "from tests.forks import serve; serve()"
@@ -48,7 +49,7 @@ class Forks:
         jobs = list(zip(calls, settings, strict=True))
         names = [function.__module__, function.__name__, json.dumps(jobs)]
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, self._folder.name, *names],
+            [fork_server.python(), "-c", _PROGRAM, self._folder.name, *names],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
             start_new_session=True,

@@ -10,9 +10,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from t2t_repro.command_line import cli
+from tests import fork_server
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -67,8 +68,13 @@ def _main(command: str) -> Callable[[Sequence[str] | None], None]:
     return sys.modules[name].main
 
 
-def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen[str]:
+def start(
+    command: str, *arguments: str, python: str = "", **settings: object
+) -> subprocess.Popen[str]:
     """Starts a command, named as for `run`, with piped output.
+
+    It runs in a fork of a process that has imported TensorFlow, unless `python` gives
+    another interpreter.
 
     The command can be interrupted by SIGINT. A shell that runs the tests in the
     background ignores this signal, and subprocesses would inherit that.
@@ -82,7 +88,7 @@ def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         return subprocess.Popen(
-            [sys.executable, *program, *arguments],
+            [python or fork_server.python(), *program, *arguments],
             encoding="utf-8",
             env=environment,
             **(pipes | settings),  # type: ignore[call-overload]
@@ -91,8 +97,8 @@ def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen
         signal.signal(signal.SIGINT, handler)
 
 
-def run_alone(command: str, *arguments: str, **settings: object) -> Done:
-    """Runs a command, named as for `run`, in a new process."""
+def run_alone(command: str, *arguments: str, **settings: Any) -> Done:
+    """Runs a command with `start` and waits for it."""
     text = settings.pop("input", "")
     process = start(command, *arguments, stdin=subprocess.PIPE, **settings)
     out, err = process.communicate(text)

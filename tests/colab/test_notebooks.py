@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 
 import t2t_repro
 from t2t_repro import hparams
-from tests import golden
+from tests import fork_server, golden
 from tests.interop.marian.small_marian import SmallMarian
 from tests.interop.tensor2tensor.run import write_run
 from tests.run_command import ROOT
@@ -83,7 +83,8 @@ def run(name, folder: Path, given: dict[str, Path] | None = None, **settings: st
     Returns the printed output of its cells.
     """
     document = notebook(name)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    programs = [os.fspath(Path(sys.executable).parent), os.environ["PATH"]]
+    path = os.pathsep.join([os.fspath(Path(fork_server.python()).parent), *programs])
     environment = {
         **os.environ,
         "PATH": path,

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import tensorflow as tf
 
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
-from tests import golden, run_command, tiny
+from tests import fork_server, golden, run_command, tiny
 from tests.interop.tensor2tensor.run import T2TRun, write_hparams, write_vocabulary
 
 pytestmark = pytest.mark.medium
@@ -328,7 +327,7 @@ def test_an_export_gives_the_same_translations_without_this_package(
     lines = source.read_text("utf-8").split("\n")[:8]
     process = subprocess.run(
         [
-            sys.executable,
+            fork_server.python(),
             *("-c", SERVE, json.loads(result.out)["saved_model"], json.dumps(lines)),
         ],
         cwd=tmp_path,

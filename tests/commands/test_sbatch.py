@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests import run_command, tiny
+from tests import fork_server, run_command, tiny
 
 SCRIPT = run_command.ROOT / "docs" / "how_to" / "big.sbatch"
 # Enough steps for every signal to arrive long before the end of training.
@@ -20,7 +20,10 @@ STEPS = 200
 SETTINGS = f"train_steps={STEPS},warmup_steps={STEPS + 1},checkpoint_steps=50"
 SETTINGS += ",dropout=0.1,average_last=1"
 
-SRUN = f"""#!{sys.executable}
+
+def srun():
+    """Returns a substitute for Slurm's srun."""
+    return f"""#!{sys.executable}
 import os, signal, subprocess, sys
 at = sys.argv.index("python")
 assert sys.argv[1:at] == ["--cpus-per-task=4", "--kill-on-bad-exit=0"], sys.argv
@@ -29,7 +32,7 @@ for task in ("0", "1"):
     step = dict(STEP_NUM_TASKS="2", STEP_NUM_NODES="1", STEP_NODELIST="localhost",
                 STEP_TASKS_PER_NODE="2", PROCID=task, LOCALID=task)
     environment = os.environ | {{f"SLURM_{{name}}": v for name, v in step.items()}}
-    command = [sys.executable, *sys.argv[at + 1:]]
+    command = [{fork_server.python()!r}, *sys.argv[at + 1:]]
     pipe = subprocess.PIPE if task == "0" else None
     tasks.append(subprocess.Popen(command, env=environment, stdout=pipe, text=True))
 number, which, text = os.environ["DISTURB"].split(",")
@@ -41,6 +44,8 @@ for line in tasks[0].stdout:
 ends = [task.wait() for task in tasks]
 sys.exit(max(end if end >= 0 else 128 - end for end in ends))
 """
+
+
 SCONTROL = """#!/bin/bash
 echo "$@" >> "$REQUEUED"
 """
@@ -103,7 +108,7 @@ def test_the_example_resumes_after_a_timeout_and_a_killed_chief(
     text = text.replace("/shared/data", "data").replace(
         "--hparams big", f"--hparams {hparams},{SETTINGS}"
     )
-    batch = in_slurm(tmp_path, text, SRUN)
+    batch = in_slurm(tmp_path, text, srun())
     # --signal=TERM@180 sends SIGTERM to all tasks.
     status, calls, output = batch(0, f"SIGTERM,01,step 50/{STEPS}")
     assert (status, calls) == (130, 1), output

@@ -3,6 +3,7 @@
 import os
 import random
 import stat
+import sys
 import threading
 
 import pytest
@@ -328,7 +329,9 @@ def test_a_full_disk_is_a_one_line_error(trained):
 
 def test_a_separate_process_prints_only_translations(trained, expected):
     model_dir = str(trained.model_dir)
-    result = run_command.run_alone("translate", "--model_dir", model_dir, input=TEXT)
+    result = run_command.run_alone(
+        "translate", "--model_dir", model_dir, python=sys.executable, input=TEXT
+    )
     assert (result.status, result.err) == (0, "")
     assert result.out.split("\n")[:-1] == expected
 

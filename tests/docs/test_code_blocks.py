@@ -9,13 +9,12 @@ import importlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from serving_harness.running import serving
 
 from t2t_repro import hparams, problems
-from tests import run_command, tiny
+from tests import fork_server, run_command, tiny
 from tests.docs.blocks import (
     PAGES,
     blocks,
@@ -304,7 +303,7 @@ def test_python_block_runs(block, folder):
 
 def run_python(text, folder):
     result = subprocess.run(
-        [sys.executable, "-c", text],
+        [fork_server.python(), "-c", text],
         cwd=folder,
         env={**run_command.os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -12,7 +11,7 @@ import tensorflow as tf
 
 import t2t_repro
 from t2t_repro import layers
-from tests import sixteen_bits
+from tests import fork_server, sixteen_bits
 from tests.keras_person.pairs import PAIRS, SIZES, TARGETS, by_hand, compiled, small
 
 # Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
@@ -301,7 +300,7 @@ np.testing.assert_allclose(*losses, rtol=1e-4)
 @pytest.mark.medium
 def test_two_replicas_train_like_one():
     process = subprocess.run(
-        [sys.executable, "-c", REPLICAS],
+        [fork_server.python(), "-c", REPLICAS],
         cwd=ROOT,
         env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
         capture_output=True,

@@ -119,7 +119,7 @@ def test_rejects_invalid_flags(flags, words, tmp_path, monkeypatch):
 
 
 @pytest.mark.medium
-def test_trains_and_scores_rows_once(tmp_path):
+def test_trains_and_scores_rows_once(forked_python, tmp_path):
     tiny.write_corpus(tmp_path / "data")
     base = tiny.write_hparams(tmp_path)
     flags = ("--hparams", f"{base},num_heads=4,dropout=0.1", "--seeds", "3", "--json")

@@ -14,7 +14,7 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "average_checkpoints.py"
 
 
 @pytest.mark.medium
-def test_averages_only_the_given_checkpoints(tmp_path):
+def test_averages_only_the_given_checkpoints(forked_python, tmp_path):
     for step, value in ((1, 1.0), (2, 2.0), (3, 6.0)):
         save(tmp_path / "all", step, {"x": np.full((2,), value, "float32")})
     first, last = (str(tmp_path / f"all/step-0000000{step}") for step in (1, 3))

@@ -19,7 +19,7 @@ FLOAT32, THEIRS = "t2t_repro float32", "CTranslate2 float32"
 
 
 @pytest.mark.medium
-def test_times_all_programs_on_the_same_work(monkeypatch):
+def test_times_all_programs_on_the_same_work(forked_python, monkeypatch):
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")  # As the tool does.
     monkeypatch.setenv("CT2_FORCE_CPU_ISA", "GENERIC")

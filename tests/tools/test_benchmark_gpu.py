@@ -54,7 +54,7 @@ def test_process_gets_environment_variables_and_sees_no_gpu_by_default(tmp_path)
 
 
 @pytest.mark.medium
-def test_prints_the_figures_so_far_at_the_time_limit(monkeypatch):
+def test_prints_the_figures_so_far_at_the_time_limit(forked_python, monkeypatch):
     # Shortens the time limit from one minute to twelve seconds.
     alarm = signal.alarm
     monkeypatch.setattr(signal, "alarm", lambda seconds: alarm(12 if seconds else 0))

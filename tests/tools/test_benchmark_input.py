@@ -26,7 +26,7 @@ def test_sentences_have_the_mean_lengths_of_wmt14(tmp_path):
 
 
 @pytest.mark.medium
-def test_measures_all_stages(tmp_path):
+def test_measures_all_stages(forked_python, tmp_path):
     result = run_command.run(
         *("tools/benchmarks/benchmark_input.py", "--pairs", "1000", "--batches", "3"),
         *("--hparams", "base,vocab_size=1000,tokens_per_batch=2000"),

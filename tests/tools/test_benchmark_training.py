@@ -73,7 +73,7 @@ def test_rejects_invalid_flags(flag, words):
 
 
 @pytest.mark.medium
-def test_figures_of_a_toy_run_are_consistent(tmp_path):
+def test_figures_of_a_toy_run_are_consistent(forked_python, tmp_path):
     plot = tmp_path / "curve.svg"
     process = run_command.run(
         *(TOOL, "--json", "--sizes=tiny", "--vocab_size=100", "--rounds=1"),

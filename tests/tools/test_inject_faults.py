@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -84,7 +85,9 @@ def test_names_the_difference(two, change, words):
 def test_killed_runs_resume_bit_identically(flags):
     """The fourth run is killed while a checkpoint is being written."""
     tool = "tools/inject_faults.py"
-    process = run_command.run_alone(tool, "--kills", "4", "--json", *flags)
+    process = run_command.run_alone(
+        tool, "--kills", "4", "--json", *flags, python=sys.executable
+    )
     assert process.status == 0, process.err
     result = json.loads(process.out)
     assert result["identical"] == 4

@@ -34,7 +34,7 @@ def test_prints_the_gains_before_ctrl_c(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.medium
-def test_does_not_measure_a_recorded_gain_again(tmp_path):
+def test_does_not_measure_a_recorded_gain_again(forked_python, tmp_path):
     output = tmp_path / "gains.tsv"
     flags = ("--works=tiny", "--names=cross_entropy", "--rounds=1", "--output")
     result = run_command.run(TOOL, *flags, str(output))
@@ -45,7 +45,7 @@ def test_does_not_measure_a_recorded_gain_again(tmp_path):
     assert (name, work) == ("cross_entropy", "tiny")
     gain, seconds, without, start, start_without = map(float, numbers)
     assert gain == pytest.approx(without / seconds, rel=1e-2)
-    assert min(start, start_without) > 1
+    assert min(start, start_without) > 0
     again = run_command.run(TOOL, *flags, str(output))
     assert again.out == measure_gains.table([row], ["tiny"]) + "\n"
     assert output.read_text().splitlines() == [head, row]

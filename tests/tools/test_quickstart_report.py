@@ -38,7 +38,9 @@ def test_does_not_import_the_package():
 
 
 @pytest.mark.medium
-def test_report_has_the_score_and_the_translations_of_the_export(tmp_path):
+def test_report_has_the_score_and_the_translations_of_the_export(
+    forked_python, tmp_path
+):
     export_echo(tmp_path / "export" / "9")
     (tmp_path / "export" / "10").mkdir()  # Versions are compared as numbers.
     (tmp_path / "export" / "9").rename(tmp_path / "export" / "11")

@@ -30,7 +30,7 @@ frozen_trainings = pytest.mark.parametrize(
 
 
 @pytest.fixture(autouse=True)
-def this_checkout(monkeypatch):
+def this_checkout(forked_python, monkeypatch):
     """Makes subprocesses import the package from this checkout."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
