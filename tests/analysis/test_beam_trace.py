@@ -48,7 +48,6 @@ def log_prob(model, source, ids):
     ("beam_size", "alpha", "extra_length", "algorithm"),
     [
         (1, 0.6, 5, "t2t"),
-        (4, 0.6, 5, "t2t"),
         (3, 2.0, 1, "t2t"),
         *((4, 0.6, 5, name) for name in ("marian", "transformers", "opennmt")),
     ],

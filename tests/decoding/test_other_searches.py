@@ -51,12 +51,16 @@ def expected(
 
 
 @pytest.mark.parametrize(
-    ("alpha", "never", "settings"),
+    ("beam_size", "nbest", "alpha", "never", "settings"),
     [
-        (0.0, (), {}),
-        (0.6, NEVER, {}),
-        (1.0, (), {"compact_at": None}),
-        (1.0, NEVER, {"width": 12}),
+        (1, 1, 0.0, (), {}),
+        (1, 1, 1.0, NEVER, {"width": 12}),
+        (4, 1, 0.6, NEVER, {}),
+        (4, 1, 1.0, (), {"compact_at": None}),
+        (4, 4, 0.0, (), {}),
+        (4, 4, 0.6, NEVER, {}),
+        (4, 4, 1.0, (), {"compact_at": None}),
+        (4, 4, 1.0, NEVER, {"width": 12}),
     ],
 )
 @pytest.mark.parametrize(
@@ -66,7 +70,6 @@ def expected(
         *(("transformers", 0.0), ("opennmt", 0.0)),
     ],
 )
-@pytest.mark.parametrize(("beam_size", "nbest"), [(1, 1), (4, 1), (4, 4)])
 def test_search_equals_the_plain_search(
     algorithm, word_penalty, beam_size, nbest, alpha, never, settings
 ):

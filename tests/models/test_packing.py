@@ -79,8 +79,7 @@ def test_segments_and_positions_are_those_of_tensor2tensor(shared_dir):
             assert values[0].numpy().tolist() == row[name], name
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize(("norm", "share"), [("post", True), ("pre", False)])
 @pytest.mark.parametrize("optimized", [True, False])
 def test_packed_pairs_have_the_same_loss_and_gradient(norm, share, optimized):
     if optimized:
