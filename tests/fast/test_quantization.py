@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -133,9 +134,19 @@ def test_lookup_equals_the_table_within_half_a_step(bits):
 
 
 @pytest.fixture(params=["post", "pre"])
-def model(request):
+def norm(request):
+    return request.param
+
+
+@pytest.fixture
+def model(norm):
+    return model_of(norm)
+
+
+def model_of(norm):
+    """Installs the optimized implementations; returns a model equal in every call."""
     fast.install("CPU")
-    return small.random_model(VOCAB_SIZE, num_layers=2, norm=request.param)
+    return small.random_model(VOCAB_SIZE, num_layers=2, norm=norm)
 
 
 def sentences(lengths):
@@ -152,24 +163,47 @@ INPUTS = sentences([3, 9, 5, 12])
 SEARCH = DecodingConfig(beam_size=3, extra_length=3)
 
 
-def search_results(model, inputs):
+def traced_search(model):
+    """Returns a search of any inputs, which is traced once."""
     decoder = decoder_of(model, SEARCH.beam_size)
-    result = in_graph(lambda inputs: generate(SEARCH, decoder, inputs))(inputs)
-    return result.ids.numpy(), result.scores.numpy()
+    search = tf.function(
+        lambda inputs: generate(SEARCH, decoder, inputs),
+        [tf.TensorSpec([None, None], tf.int32)],
+        autograph=False,
+    )
+
+    def results(inputs):
+        result = search(inputs)
+        return result.ids.numpy(), result.scores.numpy()
+
+    return results
+
+
+def search_results(model, inputs):
+    return traced_search(model)(inputs)
 
 
 def model_scores(model):
     return in_graph(lambda: log_probs(model, INPUTS, INPUTS))()
 
 
-def calibrated_bounds(model, share=1.0):
+@cache
+def in_float32(norm):
+    """Returns the results of `search_results` and `model_scores` in float32."""
+    model = model_of(norm)
+    return *search_results(model, INPUTS), model_scores(model)
+
+
+@cache
+def calibrated_bounds(norm):
+    model = model_of(norm)
     with RangeObserver(model) as observer:
         search_results(model, INPUTS)
-    return observer.bounds(share)
+    return observer.bounds(1.0)
 
 
-def test_observer_keeps_results_and_finds_all_ranges(model):
-    expected = search_results(model, INPUTS)
+def test_observer_keeps_results_finds_all_ranges_and_restores_the_model(model, norm):
+    expected = in_float32(norm)
     with RangeObserver(model) as observer:
         result = search_results(model, INPUTS)
     np.testing.assert_array_equal(result[0], expected[0])
@@ -182,13 +216,20 @@ def test_observer_keeps_results_and_finds_all_ranges(model):
         assert (low == 0) == name.endswith("feed_forward/output/kernel")
     narrower = observer.bounds(0.5)
     assert all(narrower[name].high < high for name, (_, high) in bounds.items())
+    assert_unchanged(model, norm)
 
 
-def test_search_and_model_give_equal_scores_in_int8(model):
-    in_float32 = search_results(model, INPUTS)[1]
-    quantization.quantize_model(model, calibrated_bounds(model))
+def assert_unchanged(model, norm):
+    """Asserts that a model, which is traced again, gives the results of float32."""
+    result = *search_results(model, INPUTS), model_scores(model)
+    for each, before in zip(result, in_float32(norm), strict=True):
+        np.testing.assert_array_equal(each, before)
+
+
+def test_search_and_model_give_equal_scores_in_int8(model, norm):
+    quantization.quantize_model(model, calibrated_bounds(norm))
     ids, scores = search_results(model, INPUTS)
-    assert np.abs(scores - in_float32)[:, 0].max() > 1e-4
+    assert np.abs(scores - in_float32(norm)[1])[:, 0].max() > 1e-4
     best = tf.constant(ids[:, 0])
     score = in_graph(lambda ids: tf.reduce_sum(log_probs(model, INPUTS, ids), 1))
     tokens = np.count_nonzero(ids[:, 0], axis=1)
@@ -196,12 +237,13 @@ def test_search_and_model_give_equal_scores_in_int8(model):
     np.testing.assert_allclose(result, score(best), atol=1e-4)
 
 
-def test_int8_translations_do_not_depend_on_the_batch(model):
-    quantization.quantize_model(model, calibrated_bounds(model))
-    together = search_results(model, INPUTS)
+def test_int8_translations_do_not_depend_on_the_batch(model, norm):
+    quantization.quantize_model(model, calibrated_bounds(norm))
+    search = traced_search(model)
+    together = search(INPUTS)
     for row, (ids, scores) in enumerate(zip(*together, strict=True)):
         length = np.count_nonzero(INPUTS[row])
-        alone = search_results(model, INPUTS[row : row + 1, :length])
+        alone = search(INPUTS[row : row + 1, :length])
         width = alone[0].shape[2]
         np.testing.assert_array_equal(alone[0][0], ids[:, :width])
         np.testing.assert_allclose(alone[1][0], scores, atol=1e-5)
@@ -233,32 +275,19 @@ def test_normalization_is_bit_identical_with_fewer_rows(rows):
     np.testing.assert_allclose(every, expected, atol=1e-5)
 
 
-def test_quantizing_a_model_does_not_change_other_models(model):
-    expected = [*search_results(model, INPUTS), model_scores(model)]
-    other = small.random_model(VOCAB_SIZE, norm="pre")
-    quantization.quantize_model(other, calibrated_bounds(other))
+def test_quantizing_a_model_does_not_change_other_models(model, norm):
+    in_float32(norm)  # Before another model is quantized.
+    other = model_of("pre")
+    quantization.quantize_model(other, calibrated_bounds("pre"))
     assert quantization.weight_bits_of(other) == int8_matmul.exact_weight_bits()
     assert quantization.weight_bits_of(model) is None
-    # Each call traces the model again.
-    for result, before in zip(
-        [*search_results(model, INPUTS), model_scores(model)], expected, strict=True
-    ):
-        np.testing.assert_array_equal(result, before)
+    assert_unchanged(model, norm)
 
 
-def test_observer_restores_the_model(model):
-    expected = [*search_results(model, INPUTS), model_scores(model)]
-    calibrated_bounds(model)
-    for result, before in zip(
-        [*search_results(model, INPUTS), model_scores(model)], expected, strict=True
-    ):
-        np.testing.assert_array_equal(result, before)
-
-
-def test_quantized_graphs_read_no_float32_matrices(model):
+def test_quantized_graphs_read_no_float32_matrices(model, norm):
     weights, matrices = quantization.graph_variables(model)
     assert (len(weights), matrices) == (len(model.trainable_variables), [])
-    quantization.quantize_model(model, calibrated_bounds(model))
+    quantization.quantize_model(model, calibrated_bounds(norm))
     weights, matrices = quantization.graph_variables(model)
     replaced = ("kernel", "hidden/bias", "output/bias", "embedding/table")
     assert [id(weight) for weight in weights] == [
