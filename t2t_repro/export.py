@@ -173,7 +173,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     )
     existing = server_files.write_server_files(export_dir, name)
     if (args.with_terms or takes_ids) and not server_files.pads_inputs(export_dir):
-        what = "numbers of ids" if takes_ids else "numbers of terms"
+        what = "numbers of ids" if takes_ids else "numbers of strings of terms"
         cli.log(
             f"{export_dir / server_files.BATCHING} is kept, but this export needs "
             "pad_variable_length_inputs: true there; without it, concurrent requests "

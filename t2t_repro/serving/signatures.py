@@ -190,16 +190,19 @@ class SignatureFunctions:
 
         Args:
             text: string (batch,), UTF-8.
-            terms: string (batch, terms), UTF-8: terms that each translation must
-                contain, padded with ""; at most `MOST_TERMS`, or none. Terms that the
-                vocabulary cannot spell are ignored. TensorFlow Serving pads merged
-                requests with each request's first term, which is exact if the request
-                has one text, or if each row begins with "".
+            terms: string (batch, 1), UTF-8: terms that each translation must contain,
+                separated by line breaks; at most `MOST_TERMS`, or "". Terms that the
+                vocabulary cannot spell are ignored. There may also be several columns,
+                padded with "". TensorFlow Serving pads merged requests with different
+                numbers of columns with each request's first string, which is exact if
+                the request has one text, or if each row begins with "".
 
         Returns:
             As in `translate`.
         """
         check_pairs(text, terms)
+        rows = tf.strings.reduce_join(terms, axis=1, separator="\n")
+        terms = tf.strings.split(rows, "\n").to_tensor("")
         tf.debugging.assert_less_equal(
             tf.shape(terms)[1],
             MOST_TERMS,

@@ -123,6 +123,9 @@ def test_translations_contain_their_terms(model, tokenizer):
     for each in requests:
         alone = call(module, "terms", *each.values())["translations"].tolist()
         assert [together.pop(0) for _ in alone] == alone
+    strings = [["acht"], ["zwei\nneun"], ["\nacht"], [""]]
+    joined = call(module, "terms", texts, strings)["translations"]
+    assert joined.tolist() == outputs["translations"].tolist()
     none = call(module, "terms", texts[:1], np.empty((1, 0), object))
     without = call(module, "terms", texts[:1], [[""]])
     assert none["translations"] == without["translations"]
@@ -136,6 +139,8 @@ def test_translations_contain_their_terms(model, tokenizer):
     assert outputs["scores"][3] >= plain["scores"][3] - 1e-4
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 terms"):
         call(module, "terms", ["one"], [["zwei"] * 65])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 terms"):
+        call(module, "terms", ["one"], [["\n" * 64]])
     assert "terms" not in ServingModule([model], tokenizer, search, 24).functions
 
 
