@@ -8,7 +8,8 @@ place, without repacking it, which is slow in two cases:
   are views, not copies.
 - With more rows and AVX2, the elements of a column conflict in the processor's cache if
   the length of a row is a multiple of 128 elements. A copy of the matrix with rows
-  longer by one cache line avoids that. It is made once, before the first step.
+  longer by one cache line avoids that. It is made once, before the first step. A
+  table on the left of the matmul needs no copy, and takes at most 10 % more time.
 
 Matrices that are multiplied by the same rows are concatenated for one matmul.
 """
@@ -180,10 +181,14 @@ def _weights_of(groups: Sequence[_Group], dtype: str) -> list[tuple[Tensor, bool
 def _padded(both: list[tuple[Tensor, bool]], rows: Tensor) -> list[Tensor]:
     """Returns the copies of `_weights_of` that suit the number of rows."""
 
+    def transposed(table: Tensor) -> Tensor:
+        if _is_on_the_left(table):
+            return ops.transpose(table[:0])
+        return _pad_rows(ops.transpose(table))
+
     def copies() -> list[Tensor]:
         return [
-            _pad_rows(ops.transpose(each) if is_table else each)
-            for each, is_table in both
+            transposed(each) if is_table else _pad_rows(each) for each, is_table in both
         ]
 
     def no_copies() -> list[Tensor]:
@@ -258,7 +263,8 @@ def _by_kernel(kernel: Tensor, padded: Tensor) -> _Matmul:
         first, second = map(ops.matmul, _halves(x, 1), halves)
         return first + second
 
-    return _matmul_for_any_rows(kernel, divided, padded, kernel.shape[1])
+    whole = _by_padded(padded, kernel.shape[1])
+    return _matmul_for_any_rows(kernel, divided, whole)
 
 
 def _by_table(table: Tensor, padded: Tensor) -> _Matmul:
@@ -272,7 +278,13 @@ def _by_table(table: Tensor, padded: Tensor) -> _Matmul:
         products = [ops.matmul(x, ops.transpose(half)) for half in halves]
         return ops.concatenate(products, 1)
 
-    return _matmul_for_any_rows(table, divided, padded, table.shape[0])
+    def on_the_left(x: Tensor) -> Tensor:
+        return ops.transpose(ops.matmul(table, ops.transpose(x)))
+
+    whole = _by_padded(padded, table.shape[0])
+    if _is_on_the_left(table):
+        whole = on_the_left
+    return _matmul_for_any_rows(table, divided, whole)
 
 
 def _halves(x: Tensor, axis: int) -> list[Tensor]:
@@ -294,10 +306,8 @@ def _by_columns(matrices: list[Tensor]) -> _Matmul:
     return concatenated
 
 
-def _matmul_for_any_rows(
-    matrix: Tensor, divided: _Matmul, padded: Tensor, units: int
-) -> _Matmul:
-    """Returns a matmul that calls `divided` if x has few rows and W is large."""
+def _by_padded(padded: Tensor, units: int) -> _Matmul:
+    """Returns the matmul with a copy from `prepack`, with or without padded rows."""
 
     def whole(x: Tensor) -> Tensor:
         y = ops.matmul(x, padded)
@@ -305,6 +315,12 @@ def _matmul_for_any_rows(
             y = y[:, :units]
         # The width of `padded` is unknown statically after ops.cond.
         return ops.reshape(y, (-1, units))
+
+    return whole
+
+
+def _matmul_for_any_rows(matrix: Tensor, divided: _Matmul, whole: _Matmul) -> _Matmul:
+    """Returns a matmul that calls `divided` if x has few rows and W is large."""
 
     def chosen(x: Tensor) -> Tensor:
         few = ops.shape(x)[0] <= _most_few_rows()
@@ -319,6 +335,14 @@ def _has_conflicts(units: int) -> bool:
     With AVX-512, oneDNN repacks the matrix, and padded rows make no difference.
     """
     return units % _CONFLICT_STRIDE == 0 and not uses_avx512()
+
+
+def _is_on_the_left(table: Tensor) -> bool:
+    """Returns whether a matmul of many rows reads a table, (units, channels), in place.
+
+    With AVX-512, it would take 1.4 times as long as with a transposed copy.
+    """
+    return not (_is_small(table) or uses_avx512())
 
 
 def _is_small(matrix: Tensor) -> bool:
