@@ -128,7 +128,8 @@ class TensorFile:
     def __init__(self, prefix: Path) -> None:
         self.prefix = prefix
         with _detected_damage(f"{prefix}: missing or damaged"):
-            self._reader = tf.train.load_checkpoint(self._literal())
+            self._files = self._literal()
+            self._reader = tf.train.load_checkpoint(self._files)
 
     def _literal(self) -> str:
         """Returns a prefix of the same files that TensorFlow does not expand.
@@ -184,7 +185,7 @@ class TensorFile:
             with self._detected_damage_of(name):
                 # The variable keeps this tensor. NumPy arrays would be copied.
                 (value,) = tf.raw_ops.RestoreV2(
-                    prefix=str(self.prefix),
+                    prefix=self._files,
                     tensor_names=[name],
                     shape_and_slices=[""],
                     dtypes=[types[name]],

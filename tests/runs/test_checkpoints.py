@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
@@ -304,6 +305,9 @@ def test_keeps_zero_bytes_at_the_end_of_a_string(tmp_path):
 def test_reads_folders_whose_names_are_patterns(tmp_path, name):
     checkpoint = checkpoints.save(tmp_path / name, 5, {"w": np.arange(3)})
     np.testing.assert_array_equal(checkpoint.tensors().read("w"), [0, 1, 2])
+    variable = tf.Variable([9, 9, 9], dtype=tf.int64)
+    checkpoint.tensors().assign_to({"w": variable})
+    np.testing.assert_array_equal(variable, [0, 1, 2])
     (checkpoint.path / "weights.index").unlink()
     with pytest.raises(checkpoints.DamagedCheckpointError):
         checkpoint.tensors()
