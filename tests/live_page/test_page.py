@@ -8,7 +8,7 @@ pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
-from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 from tests import tiny
 from tests.live_page.live_model import SEARCH, Live, call
 
@@ -41,6 +41,11 @@ def test_page_has_a_javascript_api(live):
     assert answer["translation"] == expected.text
     assert answer["score"] == pytest.approx(expected.score, rel=2e-5)
     assert answer["tokens"] == expected.tokens == len(answer["pieces"])
+    assert answer["unread"] == 0
+    long = "one two " * 300
+    subwords = len(live.tokenizer.encode(tf.constant([long]))[0])
+    found = call(live.page, "translate", long, {"beamSize": 1, "prefix": [1]})
+    assert found["unread"] == subwords - MAX_INPUT_LENGTH > 0
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ worker.onmessage = ({ data: { id, answer, error } }) => {
 const loaded = ask("load", { ...MODEL, weights: bytesOf(MODEL.weights).buffer });
 MODEL.weights = null; // Frees megabytes of base64.
 
-// Public interface: resolves to {translation, score, tokens, pieces}.
+// Public interface: resolves to {translation, score, tokens, unread, pieces}.
 window.transformer = {
   async translate(text, options = {}) {
     await loaded;
-    const { translation, score, tokens, names } = await ask("translate", text, options);
-    return { translation, score, tokens, pieces: names };
+    const { translation, score, tokens, unread, names } = await ask("translate", text, options);
+    return { translation, score, tokens, unread, pieces: names };
   },
 };
 

@@ -32,9 +32,10 @@ async function draw(focus = null) {
 }
 
 function drawResult() {
-  const { translation, score, tokens } = found.result;
+  const { translation, score, tokens, unread } = found.result;
+  const cut = unread ? `; the text is too long: its last ${unread} subwords were not read` : "";
   document.getElementById("translation").textContent = translation || "\u2014";
-  document.getElementById("summary").textContent = `score ${number(score)}, ${tokens} tokens${found.prefix.length ? ", with the prefix that you chose" : ""}`;
+  document.getElementById("summary").textContent = `score ${number(score)}, ${tokens} tokens${found.prefix.length ? ", with the prefix that you chose" : ""}${cut}`;
   draw();
 }
 
