@@ -19,6 +19,7 @@ from t2t_repro.tokenizers.plain_tokenizer import load
 # Longer lines are cut.
 _MOST_BYTES = 1 << 20
 _MOST_CHARACTERS = 65_536  # of a text that exports read
+_NOTES_PRINTED = 5
 
 
 def _parser() -> cli.ArgumentParser:
@@ -100,25 +101,36 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.retries,
     )
     raw = bounded_lines(sys.stdin.buffer, _MOST_BYTES)
-    lines = _counted(decode_lines(raw, "standard input"))
+    notes: list[str] = []
+    lines = _counted(decode_lines(raw, "standard input"), notes)
     # On a terminal each line is translated immediately.
     interactive = sys.stdin.isatty()
-    sizes = (1, 1) if interactive else (args.batch_size, args.concurrency)
     transport = connect(server)
     if tokenizer is not None:
         transport = TokenizingTransport(transport, tokenizer)
-    with Client(transport, *sizes) as client:
+
+    def note(number: int, text: str) -> None:
+        notes.append(text)
+        if len(notes) <= _NOTES_PRINTED:
+            cli.log(f"line {number:,}: {text}")
+
+    batch_size, concurrency = args.batch_size, args.concurrency
+    if interactive:
+        batch_size = concurrency = 1
+    with Client(transport, batch_size, concurrency, note) as client:
         for text, score in client.translate(lines, args.split_sentences):
             print(f"{score:.6f}\t{text}" if args.scores else text, flush=interactive)
+    if len(notes) > _NOTES_PRINTED:
+        cli.log(f"the same of {len(notes) - _NOTES_PRINTED:,} more lines")
 
 
-def _counted(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines, and at last prints how many the server will cut."""
+def _counted(lines: Iterable[str], notes: Sequence[str]) -> Iterator[str]:
+    """Yields the lines, and at last prints how many the server cuts without a note."""
     cut = 0
     for line in lines:
         cut += len(line) > _MOST_CHARACTERS
         yield line
-    if cut:
+    if cut and not notes:
         cli.log(f"the server cuts lines to {_MOST_CHARACTERS:,} characters: {cut:,}")
 
 

@@ -4,7 +4,15 @@ import tensorflow as tf
 
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.serving.sanitize import beginning, check_pairs, is_blank
+from t2t_repro.serving.sanitize import (
+    beginning,
+    beyond,
+    check_pairs,
+    is_blank,
+    joined,
+    unread_labels,
+    unread_text,
+)
 from t2t_repro.tokenizers.tokenizer import PAD_ID, Tokenizer, cut_rows
 from t2t_repro.translation.translator import Translator
 
@@ -53,6 +61,7 @@ class AttentionSignature:
             ``encoder_self_attention``, ``decoder_self_attention`` and
             ``cross_attention``, float32 (batch, layers, heads, queries, keys). Row t of
             the decoder's maps belongs to the prediction of target token t.
+            ``notes``, string (batch,): what was not read; "" if all was read.
         """
         check_pairs(text, translation)
         tf.debugging.assert_less_equal(
@@ -60,11 +69,18 @@ class AttentionSignature:
             MAX_PAIRS,
             f"a request for attention maps can contain at most {MAX_PAIRS} texts",
         )
+        tokenizer = self._translator.tokenizer
+        rows = tokenizer.encode(beginning(text))
+        given = tokenizer.target.encode(beginning(translation))
+        notes = joined(
+            unread_text(text, beyond(rows, self._longest)),
+            unread_labels(tokenizer, text, after_space=False),
+            unread_text(translation, beyond(given, MAX_LENGTH), " of the translation"),
+        )
         text, translation = beginning(text), beginning(translation)
-        inputs = self._translator.tokenizer.encode(text)
-        inputs = cut_rows(inputs, self._longest).to_tensor()
+        inputs = cut_rows(rows, self._longest).to_tensor()
         missing = is_blank(translation) & ~is_blank(text)
-        targets = self._targets(inputs, translation, missing)
+        targets = self._targets(inputs, cut_rows(given, MAX_LENGTH), missing)
         maps = attention_maps(self._model, inputs, targets)
         return {
             "translations": self._translator.decode(targets),
@@ -75,15 +91,14 @@ class AttentionSignature:
             "encoder_self_attention": _layers(maps, "encoder", "self_attention"),
             "decoder_self_attention": _layers(maps, "decoder", "self_attention"),
             "cross_attention": _layers(maps, "decoder", "cross_attention"),
+            "notes": notes,
         }
 
     def _targets(
-        self, inputs: tf.Tensor, translation: tf.Tensor, missing: tf.Tensor
+        self, inputs: tf.Tensor, targets: tf.RaggedTensor, missing: tf.Tensor
     ) -> tf.Tensor:
         """Returns target ids, int32 (batch, target), and translates missing targets."""
         translator = self._translator
-        targets = translator.tokenizer.target.encode(translation)
-        targets = cut_rows(targets, MAX_LENGTH)
 
         def fill_in() -> tf.Tensor:
             ids, _ = translator.translate_ids(inputs)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, NamedTuple
 
-from t2t_repro.serving.transport import Server, Transport, connect
+from t2t_repro.serving.transport import NOTES, Server, Transport, connect
 
 
 class ServedTranslation(NamedTuple):
@@ -22,6 +23,10 @@ class ServedTranslation(NamedTuple):
 
     text: str
     score: float
+
+
+def _warn(number: int, note: str) -> None:
+    warnings.warn(f"text {number:,}: {note}", stacklevel=2)
 
 
 class Client(AbstractContextManager["Client"]):
@@ -38,14 +43,22 @@ class Client(AbstractContextManager["Client"]):
         batch_size: Number of sentences per request. The exported server configuration
             accepts at most 64.
         concurrency: Number of parallel requests.
+        note: Called with the number of a text, from 1, and what the server says about
+            it: subwords that were not read, and unknown language labels; by default a
+            warning.
     """
 
     def __init__(
-        self, server: Server | Transport, batch_size: int = 32, concurrency: int = 4
+        self,
+        server: Server | Transport,
+        batch_size: int = 32,
+        concurrency: int = 4,
+        note: Callable[[int, str], object] = _warn,
     ) -> None:
         self._transport = server if isinstance(server, Transport) else connect(server)
         self._batch_size = batch_size
         self._concurrency = concurrency
+        self._note = note
 
     def __exit__(self, *_: object) -> None:
         """Closes the connections."""
@@ -120,7 +133,18 @@ class Client(AbstractContextManager["Client"]):
             columns = map(list, zip(*batch, strict=True))
             texts = dict(zip(inputs, columns, strict=True))
             answer = self._transport.predict(signature, texts, outputs)
-            return list(zip(*(answer[name] for name in outputs), strict=True))
+            names = (NOTES, *outputs)
+            return list(zip(*(answer[name] for name in names), strict=True))
+
+        done = 0
+
+        def read(results: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+            nonlocal done
+            for note, *values in results:
+                done += 1
+                if note:
+                    self._note(done, note)
+                yield tuple(values)
 
         items = iter(items)
         pending: deque[Future[list[tuple[Any, ...]]]] = deque()
@@ -131,9 +155,9 @@ class Client(AbstractContextManager["Client"]):
                 # The queue is longer than the number of threads, so that no thread is
                 # idle. With one thread each batch is yielded before the next is read.
                 if len(pending) == 2 * self._concurrency - 1:
-                    yield from pending.popleft().result()
+                    yield from read(pending.popleft().result())
             while pending:
-                yield from pending.popleft().result()
+                yield from read(pending.popleft().result())
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -13,6 +13,7 @@ from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.microbatch import in_parts, rows_within
+from t2t_repro.serving.sanitize import beyond, joined, unread
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, cut_rows
 from t2t_repro.translation.translator import Translator
 
@@ -65,9 +66,10 @@ class IdSignatures:
             is cut at the maximum length lacks EOS. Only padding for an empty text.
             ``scores``, float32 (batch,): log probability divided by the length penalty;
             0 for an empty text.
+            ``notes``, string (batch,): what was not read; "" if all was read.
         """
-        ids, scores = self._search(self._best, inputs)
-        return {"outputs": ids[:, 0], "scores": scores[:, 0]}
+        ids, scores, notes = self._search(self._best, inputs)
+        return {"outputs": ids[:, 0], "scores": scores[:, 0], "notes": notes}
 
     def nbest(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the n-best lists of sentences, best first.
@@ -78,9 +80,10 @@ class IdSignatures:
         Returns:
             ``outputs``, int32 (batch, beam, target), and ``scores``, float32 (batch,
             beam). A missing hypothesis is only padding and has the score -1e7.
+            ``notes`` are as in `translate`.
         """
-        ids, scores = self._search(self._list, inputs)
-        return {"outputs": ids, "scores": scores}
+        ids, scores, notes = self._search(self._list, inputs)
+        return {"outputs": ids, "scores": scores, "notes": notes}
 
     def score(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
         """Scores given translations.
@@ -92,6 +95,7 @@ class IdSignatures:
         Returns:
             ``log_probability``, float32 (batch,): sum over the target, EOS included, in
             nats.
+            ``notes``, string (batch,): what was not read, as in `translate`.
         """
         best = self._best
         tf.debugging.assert_equal(
@@ -102,13 +106,18 @@ class IdSignatures:
         longest = best.search.longest(best.max_input_length)
         sources = checked_rows(inputs, best.tokenizer.vocab_size, "inputs")
         rows = checked_rows(targets, best.tokenizer.target.vocab_size, "targets")
-        return self.score_rows(
-            cut_rows(sources, best.max_input_length).to_tensor(),
-            cut_rows(rows, longest).to_tensor(),
+        notes = joined(
+            unread(beyond(sources, best.max_input_length), "subwords"),
+            unread(beyond(rows, longest), "subwords of the translation"),
         )
+        return self.score_rows(sources, rows, longest) | {"notes": notes}
 
-    def score_rows(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Implements `score` for valid, 0-padded ids."""
+    def score_rows(
+        self, sources: tf.RaggedTensor, rows: tf.RaggedTensor, longest: int
+    ) -> dict[str, tf.Tensor]:
+        """Implements `score` for valid ids; targets are cut to `longest` ids."""
+        inputs = cut_rows(sources, self._best.max_input_length).to_tensor()
+        targets = cut_rows(rows, longest).to_tensor()
         width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
         (log_probability,) = in_parts(
             self._score_part,
@@ -127,15 +136,17 @@ class IdSignatures:
 
     def _search(
         self, translator: Translator, inputs: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Translates rows of ids, int32 (batch, source).
 
         Returns:
-            Ids, int32 (batch, nbest, target), and scores, float32 (batch, nbest).
+            Ids, int32 (batch, nbest, target), scores, float32 (batch, nbest), and
+            notes, string (batch,).
         """
         search, longest = translator.search, translator.max_input_length
         nbest, width = search.nbest, search.longest(longest)
         rows = checked_rows(inputs, translator.tokenizer.vocab_size, "inputs")
+        notes = unread(beyond(rows, longest), "subwords")
         rows = cut_rows(rows, longest)
 
         def translate(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -160,7 +171,7 @@ class IdSignatures:
         ids = tf.where(empty[:, :, None], PAD_ID, ids)
         lengths = tf.math.count_nonzero(ids, axis=2, dtype=tf.int32)
         ids = ids[:, :, : tf.reduce_max(tf.concat([[0], tf.reshape(lengths, [-1])], 0))]
-        return ids, tf.where(empty, empty_scores, scores)
+        return ids, tf.where(empty, empty_scores, scores), notes
 
 
 def checked_rows(ids: tf.Tensor, vocab_size: int, name: str) -> tf.RaggedTensor:

@@ -1,7 +1,8 @@
-"""Validation of requests in the graph."""
+"""Validation of requests, and notes about their texts, in the graph."""
 
 import tensorflow as tf
 
+from t2t_repro.tokenizers.tokenizer import LABEL, Tokenizer
 from t2t_repro.translation.translator import MOST_CHARACTERS
 
 # The characters that `str.strip` removes.
@@ -25,3 +26,65 @@ def check_pairs(text: tf.Tensor, translation: tf.Tensor) -> None:
         tf.shape(translation)[0],
         "text and translation must have the same number of elements",
     )
+
+
+def beyond(rows: tf.RaggedTensor, longest: int) -> tf.Tensor:
+    """Returns how many ids of each row `cut_rows` omits: int64 (batch,)."""
+    return tf.maximum(rows.row_lengths() - longest, 0)
+
+
+def unread(number: tf.Tensor, what: str) -> tf.Tensor:
+    """Returns notes that name a number, int (batch,): string (batch,), "" for 0."""
+    note = f"{what} that were not read: " + tf.strings.as_string(number)
+    return tf.where(number > 0, note, "")
+
+
+def unread_text(text: tf.Tensor, subwords: tf.Tensor, of: str = "") -> tf.Tensor:
+    """Returns notes about the ends of texts that were not read: string (batch,).
+
+    Args:
+        text: string (batch,), before `beginning`.
+        subwords: int (batch,), number of subwords that were not read.
+        of: Words that follow the unit in the note.
+    """
+    lengths = (
+        tf.strings.length(each, unit="UTF8_CHAR") for each in (text, beginning(text))
+    )
+    characters = tf.subtract(*lengths)
+    return joined(
+        unread(characters, f"characters{of}"), unread(subwords, f"subwords{of}")
+    )
+
+
+def unread_labels(
+    tokenizer: Tokenizer, text: tf.Tensor, after_space: bool
+) -> tf.Tensor:
+    """Returns notes about labels that select no language: string (batch,).
+
+    Args:
+        tokenizer: Tokenizer of the source.
+        text: string (batch,).
+        after_space: Whether a label that follows white space is read as a label.
+    """
+    if not tokenizer.has_labels:
+        return tf.zeros_like(text)
+    label = tf.strings.regex_replace(text, rf"(?s)^\s*({LABEL}).*$", r"\1")
+    has_label = tf.strings.regex_full_match(text, rf"(?s)\s*{LABEL}.*")
+    ids = tokenizer.encode(tf.where(has_label, label, ""))
+    unknown = tf.reduce_any(tf.equal(ids.to_tensor(), tokenizer.unknown_id or 0), 1)
+    note = tf.where(
+        has_label & unknown, "label that is not in the vocabulary: " + label, ""
+    )
+    if after_space:
+        return note
+    spaced = has_label & tf.strings.regex_full_match(text, r"(?s)\s.*")
+    return tf.where(spaced, "label that is read as text: " + label, note)
+
+
+def joined(*notes: tf.Tensor) -> tf.Tensor:
+    """Joins the notes about each text, string (batch,), by semicolons."""
+    result, *others = notes
+    for each in others:
+        separate = tf.not_equal(result, "") & tf.not_equal(each, "")
+        result += tf.where(separate, "; ", "") + each
+    return result

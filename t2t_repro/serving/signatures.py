@@ -18,7 +18,15 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.attention_signature import AttentionSignature
 from t2t_repro.serving.id_signatures import SEARCH_POSITIONS, IdSignatures
 from t2t_repro.serving.microbatch import in_parts, rows_within
-from t2t_repro.serving.sanitize import beginning, check_pairs, is_blank
+from t2t_repro.serving.sanitize import (
+    beginning,
+    beyond,
+    check_pairs,
+    is_blank,
+    joined,
+    unread_labels,
+    unread_text,
+)
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.sentences import Sentences, SentenceSplitter
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
@@ -141,6 +149,7 @@ class SignatureFunctions:
             and without others; "" for a text without words.
             ``scores``, float32 (batch,): log probability divided by the length penalty;
             the mean of a text's lines; 0 for a text without words.
+            ``notes``, string (batch,): what was not read; "" if all was read.
         """
         return self._join(text, self._splitter.lines)
 
@@ -159,16 +168,20 @@ class SignatureFunctions:
         self, text: tf.Tensor, divide: Callable[[tf.Tensor], Sentences]
     ) -> dict[str, tf.Tensor]:
         """Divides texts, translates the parts and joins their translations."""
-        text = beginning(text)
+        whole, text = text, beginning(text)
         parts = divide(text)
         used = tf.where(~is_blank(parts.inputs))
-        texts, scores = _search(self._best, tf.gather_nd(parts.inputs, used))
+        texts, scores, unread = _search(self._best, tf.gather_nd(parts.inputs, used))
         batch, blank = tf.shape(text)[0], tf.zeros_like(parts.pieces)
         translations = tf.tensor_scatter_nd_update(blank, used, texts[:, 0])
         rows = tf.gather_nd(parts.rows, used)
         return {
             "translations": parts.join(translations, batch),
             "scores": tf.math.unsorted_segment_mean(scores[:, 0], rows, batch),
+            "notes": joined(
+                unread_text(whole, tf.math.unsorted_segment_sum(unread, rows, batch)),
+                unread_labels(self._best.tokenizer, text, after_space=True),
+            ),
         }
 
     def nbest(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -180,10 +193,12 @@ class SignatureFunctions:
         Returns:
             ``translations``, string (batch, beam), and ``scores``, float32 (batch,
             beam). The first translation equals that of `translate`. A missing
-            hypothesis has the text "" and the score -1e7.
+            hypothesis has the text "" and the score -1e7. ``notes`` are as in
+            `translate`.
         """
-        texts, scores = _search(self._list, text)
-        return {"translations": texts, "scores": scores}
+        texts, scores, unread = _search(self._list, text)
+        notes = self._notes(text, unread)
+        return {"translations": texts, "scores": scores, "notes": notes}
 
     def with_terms(self, text: tf.Tensor, terms: tf.Tensor) -> dict[str, tf.Tensor]:
         """Translates sentences with lexical constraints.
@@ -208,8 +223,9 @@ class SignatureFunctions:
             MOST_TERMS,
             f"a text can have at most {MOST_TERMS} terms",
         )
-        texts, scores = _search(self._best, text, terms)
-        return {"translations": texts[:, 0], "scores": scores[:, 0]}
+        texts, scores, unread = _search(self._best, text, terms)
+        notes = self._notes(text, unread)
+        return {"translations": texts[:, 0], "scores": scores[:, 0], "notes": notes}
 
     def score(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
         """Scores given translations.
@@ -221,13 +237,26 @@ class SignatureFunctions:
         Returns:
             ``log_probability``, float32 (batch,): sum over the translation's subwords,
             EOS included, in nats.
+            ``notes``, string (batch,): what was not read, as in `translate`.
         """
         check_pairs(text, translation)
         longest = self._best.search.longest(self._best.max_input_length)
-        inputs = self._best.encode(beginning(text))
+        inputs = self._best.tokenizer.encode(beginning(text))
         targets = self._best.tokenizer.target.encode(beginning(translation))
-        targets = cut_rows(targets, longest).to_tensor()
-        return self.of_ids.score_rows(inputs, targets)
+        outputs = self.of_ids.score_rows(inputs, targets, longest)
+        return outputs | {
+            "notes": joined(
+                self._notes(text, beyond(inputs, self._best.max_input_length)),
+                unread_text(
+                    translation, beyond(targets, longest), " of the translation"
+                ),
+            )
+        }
+
+    def _notes(self, text: tf.Tensor, unread: tf.Tensor) -> tf.Tensor:
+        """Returns notes about sentences: string (batch,)."""
+        labels = unread_labels(self._best.tokenizer, text, after_space=False)
+        return joined(unread_text(text, unread), labels)
 
 
 def with_processor_check(
@@ -252,15 +281,17 @@ def with_processor_check(
 
 def _search(
     translator: Translator, text: tf.Tensor, terms: tf.Tensor | None = None
-) -> tuple[tf.Tensor, tf.Tensor]:
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Translates texts, string (batch,); terms are string (batch, terms).
 
     Returns:
-        Translations, string (batch, nbest), and scores, float32 (batch, nbest).
+        Translations, string (batch, nbest), scores, float32 (batch, nbest), and the
+        number of subwords that were not read, int64 (batch,).
     """
-    nbest = translator.search.nbest
+    nbest, longest = translator.search.nbest, translator.max_input_length
     text = beginning(text)
-    inputs = translator.encode(text)
+    rows = translator.tokenizer.encode(text)
+    inputs = cut_rows(rows, longest).to_tensor()
     lengths = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
     # The longest first, so that each micro-batch is as wide as its first row.
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
@@ -289,4 +320,8 @@ def _search(
     texts, scores = (tf.gather(each, tf.argsort(order)) for each in results)
     blank = is_blank(text)[:, None]
     blank_scores = tf.constant([[0.0] + [NO_HYPOTHESIS] * (nbest - 1)])
-    return tf.where(blank, "", texts), tf.where(blank, blank_scores, scores)
+    return (
+        tf.where(blank, "", texts),
+        tf.where(blank, blank_scores, scores),
+        tf.where(blank[:, 0], tf.constant(0, tf.int64), beyond(rows, longest)),
+    )

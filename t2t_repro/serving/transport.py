@@ -33,6 +33,9 @@ _HINTS = {
 # Names of the tensors of exports that take text and of those that take ids.
 _OF_IDS = {"text": "inputs", "translation": "targets", "translations": "outputs"}
 
+NOTES = "notes"
+"""Output that says what of each text was not read."""
+
 Texts = Mapping[str, Sequence[Any]]
 """Inputs by name: strings, or rows of ids."""
 
@@ -113,6 +116,9 @@ class Transport(ABC):
 
     def _checked(self, answer: Answer, outputs: Sequence[str]) -> Answer:
         """Returns the answer; raises UserError if an output is missing."""
+        # Exports of earlier versions have no notes.
+        if outputs and outputs[0] in answer:
+            answer.setdefault(NOTES, [""] * len(answer[outputs[0]]))
         if missing := [name for name in outputs if name not in answer]:
             raise UserError(
                 f"{self.server}: the outputs of the model {self.server.model} lack "

@@ -16,7 +16,10 @@ from t2t_repro.serving.transport import Server, Transport, connect
 from t2t_repro.system.errors import UserError
 from tests.serving import small
 
-pytestmark = pytest.mark.medium
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.filterwarnings("ignore:text .*that were not read"),
+]
 
 LINES = [*small.sentences(40, seed=3), "", "  ", "one € 日本 👩‍👩‍👧"]
 
@@ -47,6 +50,14 @@ def test_lines_are_translated_in_order(server, expected, sizes):
         texts, scores = zip(*client.translate(iter(LINES)), strict=True)
     assert list(texts) == expected[0]
     np.testing.assert_allclose(scores, expected[1], atol=1e-4)
+
+
+def test_warns_of_texts_that_the_server_did_not_read_completely(server):
+    with (
+        Client(server) as client,
+        pytest.warns(UserWarning, match="text 2: subwords that were not read: "),
+    ):
+        list(client.translate(["one", "one two " * 20]))
 
 
 @pytest.mark.medium

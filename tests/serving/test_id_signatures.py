@@ -47,6 +47,8 @@ def test_translations_of_ids_equal_those_of_text(of_ids, marian_module, tokenize
     texts = [tokenizer.decode(row) for row in outputs["outputs"]]
     assert texts == [text.decode() for text in expected["translations"]]
     np.testing.assert_allclose(outputs["scores"], expected["scores"], atol=1e-4)
+    assert outputs["notes"].tolist() == expected["notes"].tolist()
+    assert any(outputs["notes"])
     assert not outputs["outputs"][TEXTS.index("")].any()
     assert outputs["outputs"].any(axis=0).all()  # No column is only padding.
     lists = call(of_ids, "nbest", ids)
@@ -71,6 +73,12 @@ def test_scores_of_ids_equal_those_of_text(of_ids, marian_module, tokenizer):
     np.testing.assert_allclose(
         *(each["log_probability"] for each in (outputs, expected))
     )
+    texts = [">>xyz<< one", " >>deu<< one", ">>deu<< one"]
+    assert call(marian_module, "score", texts, ["", "", ""])["notes"].tolist() == [
+        b"label that is not in the vocabulary: >>xyz<<",
+        b"label that is read as text: >>deu<<",
+        b"",
+    ]
     with pytest.raises(tf.errors.InvalidArgumentError, match="number of rows"):
         call(of_ids, "score", inputs, [[1]])
     with pytest.raises(tf.errors.InvalidArgumentError, match="each row of targets"):

@@ -47,7 +47,8 @@ def decoded(texts):
 
 def test_serving_default_translates_like_a_translator(module, expected):
     outputs = call(module, "serving_default", TEXTS)
-    assert outputs.keys() == {"translations", "scores"}
+    assert outputs.keys() == {"translations", "scores", "notes"}
+    assert [bool(note) for note in outputs["notes"]] == [each.cut for each in expected]
     assert decoded(outputs["translations"]) == [each.text for each in expected]
     scores = [each.score for each in expected]
     np.testing.assert_allclose(outputs["scores"], scores, atol=1e-4)
@@ -97,7 +98,7 @@ def test_nbest_returns_all_hypotheses_of_the_beam(module, expected):
 def test_score_equals_the_pair_scorer(module, model, tokenizer):
     pairs = [(text, "eins zwei drei" * (n % 2)) for n, text in enumerate(TEXTS)]
     outputs = call(module, "score", *map(list, zip(*pairs, strict=True)))
-    assert outputs.keys() == {"log_probability"}
+    assert outputs.keys() == {"log_probability", "notes"}
     scorer = PairScorer(model, tokenizer, small.MAX_INPUT_LENGTH)
     expected = [score.log_prob for score in scorer.score_pairs(pairs)]
     np.testing.assert_allclose(outputs["log_probability"], expected, atol=1e-4)
@@ -178,8 +179,12 @@ def test_long_texts_are_truncated(module, tokenizer):
     ids = tokenizer.encode(tf.constant([text]))[0, : longest - 1]
     beginning = tokenizer.decode(ids[None])[0].numpy().decode()
     assert len(tokenizer.encode(tf.constant([beginning]))[0]) <= longest
-    long, cut = call(module, "serving_default", [text, beginning])["translations"]
+    outputs = call(module, "serving_default", [text, beginning])
+    long, cut = outputs["translations"]
     assert long == cut
+    size = len(tokenizer.encode(tf.constant([text]))[0])
+    note = "subwords{} that were not read: {}"
+    assert decoded(outputs["notes"]) == [note.format("", size - longest), ""]
     # Translations are truncated to the maximum output length.
     most = longest + small.EXTRA_LENGTH
     ids = tokenizer.encode(tf.constant([text]))[0, : most - 1]
@@ -187,6 +192,8 @@ def test_long_texts_are_truncated(module, tokenizer):
     scores = call(module, "score", ["one", "one"], [text, beginning])
     long, cut = scores["log_probability"]
     assert long == pytest.approx(cut, abs=1e-3)
+    unread = note.format(" of the translation", size - most)
+    assert decoded(scores["notes"]) == [unread, ""]
 
 
 def test_rejects_different_numbers_of_texts_and_translations(module):
@@ -244,6 +251,7 @@ def test_attention_maps_are_bounded(module):
     outputs = call(module, "attention", [text], [text])
     shape = (1, 1, 2, MAX_LENGTH, small.MAX_INPUT_LENGTH)
     assert outputs["cross_attention"].shape == shape
+    assert b" of the translation that were not read: " in outputs["notes"][0]
     texts = ["one"] * (MAX_PAIRS + 1)
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 texts"):
         call(module, "attention", texts, texts)
