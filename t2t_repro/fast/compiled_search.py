@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain
+from threading import Lock
 
 import tensorflow as tf
 
@@ -68,6 +69,9 @@ class CompiledSearch:
         self._compile_after = compile_after
         self._seconds: dict[_Shape, float] = {}
         self._compiled: dict[_Shape, Future[None]] = {}
+        # Two searches at once with the same program crashed in XLA's kernels for wide
+        # reductions, as in softmax (TensorFlow 2.21; once in thousands of searches).
+        self._one_at_a_time = Lock()
         # At exit, Python waits for the thread, because XLA cannot be interrupted.
         self._thread = ThreadPoolExecutor(1)
         attentions = (model.decoder.layer_0.self_attention for model in models)
@@ -110,13 +114,15 @@ class CompiledSearch:
         """Translates sentences, int32 (batch, source), to ids and scores.
 
         The results are those of `Translator.translate_ids`. `is_ready` must be true.
+        Several threads may call it; their searches run one after the other.
         """
         length = self._ready_length(*inputs.shape) or 0
         inputs = tf.pad(inputs, [[0, 0], [0, length - inputs.shape[1]]])
         memories = self._read(inputs)
         # A direct call would warn that it is traced again for every length.
         search = self._search_memories.get_concrete_function(inputs, memories)
-        return search(inputs, memories)
+        with self._one_at_a_time:
+            return search(inputs, memories)
 
     def _is_supported(self, shape: _Shape) -> bool:
         sentences, length = shape

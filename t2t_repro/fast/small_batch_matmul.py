@@ -9,7 +9,7 @@ place, without repacking it, which is slow in two cases:
 - With more rows and AVX2, the elements of a column conflict in the processor's cache if
   the length of a row is a multiple of 128 elements. A copy of the matrix with rows
   longer by one cache line avoids that. It is made once, before the first step. A
-  table on the left of the matmul needs no copy, and takes at most 10 % more time.
+  table on the left of the matmul needs no copy, and takes 0.9 to 1.1 times as long.
 
 Matrices that are multiplied by the same rows are concatenated for one matmul.
 """
