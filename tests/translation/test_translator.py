@@ -161,7 +161,7 @@ def test_no_lines_give_no_translations(translator):
 
 def test_blank_lines_become_empty(translator):
     for result in translator.translate_lines(BLANKS):
-        assert result == ("", 0.0, 0, 0.0, False, (), None, False)
+        assert result == Translation("", 0.0, 0, 0.0, cut=False)
 
 
 def test_inputs_that_are_too_long_are_cut_and_flagged(short, tokenizer):
