@@ -310,8 +310,7 @@ import tensorflow_text
 model = tf.saved_model.load(sys.argv[1])
 lines = json.loads(sys.argv[2])
 outputs = model.signatures["serving_default"](tf.constant(lines))
-keys = sorted(outputs, key=lambda key: outputs[key].dtype != tf.string)
-texts, scores = (outputs[key].numpy() for key in keys)
+texts, scores = (outputs[key].numpy() for key in ("translations", "scores"))
 print(json.dumps([[t.decode() for t in texts], [float(s) for s in scores]]))
 """
 
