@@ -61,7 +61,7 @@ class AttentionSignature:
             ``encoder_self_attention``, ``decoder_self_attention`` and
             ``cross_attention``, float32 (batch, layers, heads, queries, keys). Row t of
             the decoder's maps belongs to the prediction of target token t.
-            ``notes``, string (batch,): what was not read; "" if all was read.
+            ``notes``, string (batch,): description of the unread part, or "".
         """
         check_pairs(text, translation)
         tf.debugging.assert_less_equal(

@@ -43,9 +43,9 @@ class Client(AbstractContextManager["Client"]):
         batch_size: Number of sentences per request. The exported server configuration
             accepts at most 64.
         concurrency: Number of parallel requests.
-        note: Called with the number of a text, from 1, and what the server says about
-            it: subwords that were not read, and unknown language labels; by default a
-            warning.
+        note: Called with the number of a text, from 1, and the server's note about it:
+            subwords that were not read, and unknown language labels. By default, it
+            warns.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class IdSignatures:
             is cut at the maximum length lacks EOS. Only padding for an empty text.
             ``scores``, float32 (batch,): log probability divided by the length penalty;
             0 for an empty text.
-            ``notes``, string (batch,): what was not read; "" if all was read.
+            ``notes``, string (batch,): description of the unread part, or "".
         """
         ids, scores, notes = self._search(self._best, inputs)
         return {"outputs": ids[:, 0], "scores": scores[:, 0], "notes": notes}
@@ -95,7 +95,7 @@ class IdSignatures:
         Returns:
             ``log_probability``, float32 (batch,): sum over the target, EOS included, in
             nats.
-            ``notes``, string (batch,): what was not read, as in `translate`.
+            ``notes``, string (batch,), as in `translate`.
         """
         best = self._best
         tf.debugging.assert_equal(

@@ -149,7 +149,7 @@ class SignatureFunctions:
             and without others; "" for a text without words.
             ``scores``, float32 (batch,): log probability divided by the length penalty;
             the mean of a text's lines; 0 for a text without words.
-            ``notes``, string (batch,): what was not read; "" if all was read.
+            ``notes``, string (batch,): description of the unread part, or "".
         """
         return self._join(text, self._splitter.lines)
 
@@ -237,7 +237,7 @@ class SignatureFunctions:
         Returns:
             ``log_probability``, float32 (batch,): sum over the translation's subwords,
             EOS included, in nats.
-            ``notes``, string (batch,): what was not read, as in `translate`.
+            ``notes``, string (batch,), as in `translate`.
         """
         check_pairs(text, translation)
         longest = self._best.search.longest(self._best.max_input_length)

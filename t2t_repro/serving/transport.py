@@ -34,7 +34,7 @@ _HINTS = {
 _OF_IDS = {"text": "inputs", "translation": "targets", "translations": "outputs"}
 
 NOTES = "notes"
-"""Output that says what of each text was not read."""
+"""Output that describes the unread part of each text."""
 
 Texts = Mapping[str, Sequence[Any]]
 """Inputs by name: strings, or rows of ids."""
@@ -116,7 +116,7 @@ class Transport(ABC):
 
     def _checked(self, answer: Answer, outputs: Sequence[str]) -> Answer:
         """Returns the answer; raises UserError if an output is missing."""
-        # Exports of earlier versions have no notes.
+        # Exports of earlier versions lack notes.
         if outputs and outputs[0] in answer:
             answer.setdefault(NOTES, [""] * len(answer[outputs[0]]))
         if missing := [name for name in outputs if name not in answer]:
