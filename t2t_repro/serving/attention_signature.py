@@ -10,7 +10,7 @@ from t2t_repro.serving.sanitize import (
     check_pairs,
     is_blank,
     joined,
-    unread_labels,
+    sentence_notes,
     unread_text,
 )
 from t2t_repro.tokenizers.tokenizer import PAD_ID, Tokenizer, cut_rows
@@ -73,8 +73,7 @@ class AttentionSignature:
         rows = tokenizer.encode(beginning(text))
         given = tokenizer.target.encode(beginning(translation))
         notes = joined(
-            unread_text(text, beyond(rows, self._longest)),
-            unread_labels(tokenizer, text, after_space=False),
+            sentence_notes(tokenizer, text, beyond(rows, self._longest)),
             unread_text(translation, beyond(given, MAX_LENGTH), " of the translation"),
         )
         text, translation = beginning(text), beginning(translation)

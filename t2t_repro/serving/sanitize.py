@@ -81,6 +81,20 @@ def unread_labels(
     return tf.where(spaced, "label that is read as text: " + label, note)
 
 
+def sentence_notes(
+    tokenizer: Tokenizer, text: tf.Tensor, subwords: tf.Tensor
+) -> tf.Tensor:
+    """Returns notes about texts of one sentence each: string (batch,).
+
+    Args:
+        tokenizer: Tokenizer of the source.
+        text: string (batch,), before `beginning`.
+        subwords: int (batch,), number of subwords that were not read.
+    """
+    labels = unread_labels(tokenizer, text, after_space=False)
+    return joined(unread_text(text, subwords), labels)
+
+
 def joined(*notes: tf.Tensor) -> tf.Tensor:
     """Joins the notes about each text, string (batch,), by semicolons."""
     result, *others = notes

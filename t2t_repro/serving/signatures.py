@@ -24,6 +24,7 @@ from t2t_repro.serving.sanitize import (
     check_pairs,
     is_blank,
     joined,
+    sentence_notes,
     unread_labels,
     unread_text,
 )
@@ -197,7 +198,7 @@ class SignatureFunctions:
             `translate`.
         """
         texts, scores, unread = _search(self._list, text)
-        notes = self._notes(text, unread)
+        notes = sentence_notes(self._list.tokenizer, text, unread)
         return {"translations": texts, "scores": scores, "notes": notes}
 
     def with_terms(self, text: tf.Tensor, terms: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -224,7 +225,7 @@ class SignatureFunctions:
             f"a text can have at most {MOST_TERMS} terms",
         )
         texts, scores, unread = _search(self._best, text, terms)
-        notes = self._notes(text, unread)
+        notes = sentence_notes(self._best.tokenizer, text, unread)
         return {"translations": texts[:, 0], "scores": scores[:, 0], "notes": notes}
 
     def score(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -243,20 +244,13 @@ class SignatureFunctions:
         longest = self._best.search.longest(self._best.max_input_length)
         inputs = self._best.tokenizer.encode(beginning(text))
         targets = self._best.tokenizer.target.encode(beginning(translation))
+        unread = beyond(inputs, self._best.max_input_length)
+        notes = joined(
+            sentence_notes(self._best.tokenizer, text, unread),
+            unread_text(translation, beyond(targets, longest), " of the translation"),
+        )
         outputs = self.of_ids.score_rows(inputs, targets, longest)
-        return outputs | {
-            "notes": joined(
-                self._notes(text, beyond(inputs, self._best.max_input_length)),
-                unread_text(
-                    translation, beyond(targets, longest), " of the translation"
-                ),
-            )
-        }
-
-    def _notes(self, text: tf.Tensor, unread: tf.Tensor) -> tf.Tensor:
-        """Returns notes about sentences: string (batch,)."""
-        labels = unread_labels(self._best.tokenizer, text, after_space=False)
-        return joined(unread_text(text, unread), labels)
+        return outputs | {"notes": notes}
 
 
 def with_processor_check(
