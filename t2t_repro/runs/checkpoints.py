@@ -238,20 +238,23 @@ def save(
     Raises:
         UserError: The checkpoint cannot be written. An existing one stays unchanged.
     """
-    values = {"step": step, **(meta or {})}
-    description = {key: value for key, value in values.items() if value is not None}
-    description[_CHECKSUM] = _checksum(description)
     final = directory / (name or f"{_PREFIX}{step:08d}")
     try:
         with whole_folder(final) as aside:
             write_tensors(aside / "weights", weights)
             if optimizer is not None:
                 write_tensors(aside / "optimizer", optimizer)
-            text = json.dumps(description, indent=2) + "\n"
-            write_text_atomically(aside / _META, text)
+            write_meta(aside, {"step": step, **(meta or {})})
     except OSError as error:
         raise UserError(f"cannot write {final}: {error.strerror}") from None
     return Checkpoint(final, step)
+
+
+def write_meta(folder: Path, values: Mapping[str, Any]) -> None:
+    """Writes checkpoint.json with a checksum; omits values that are None."""
+    description = {key: value for key, value in values.items() if value is not None}
+    description[_CHECKSUM] = _checksum(description)
+    write_text_atomically(folder / _META, json.dumps(description, indent=2) + "\n")
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
@@ -345,8 +348,8 @@ def refuse_to_replace(path: Path) -> None:
             f"--output_dir {path} exists and is not a checkpoint, so it will not be "
             "replaced; choose another folder"
         )
-    parent = path.resolve().parent
-    if parent.name in MANAGED and (parent.parent / META_FILE).exists():
+    managed = (p for p in path.resolve().parents if p.name in (*MANAGED, "averaged"))
+    if any((folder.parent / META_FILE).exists() for folder in managed):
         raise UserError(
             f"--output_dir {path}: training manages the checkpoints in this folder; "
             "choose another folder"

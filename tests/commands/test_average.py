@@ -53,7 +53,15 @@ def test_replaces_only_checkpoints(trained, tmp_path):
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "text"
 
 
-@pytest.mark.parametrize("folder", ["checkpoints/step-00000004", "best_bleu/new"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "checkpoints/step-00000004",
+        "checkpoints/step-00000004/new",
+        "best_bleu/new",
+        "averaged/new",
+    ],
+)
 def test_keeps_the_checkpoints_of_training(trained, folder):
     flags = ("--model_dir", str(trained.model_dir))
     output = str(trained.model_dir / folder)
