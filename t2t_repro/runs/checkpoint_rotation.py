@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from t2t_repro.runs.checkpoints import (
     list_checkpoints,
     of_newest_data,
     save,
+    write_meta,
 )
 from t2t_repro.system.atomic_dir import ASIDE
 from t2t_repro.system.locks import try_exclusive_lock
@@ -94,6 +96,13 @@ def ranked(directory: Path) -> list[Checkpoint]:
     Only those that were validated on the newest data are returned.
     """
     return _by_bleu(of_newest_data(list_checkpoints(directory)))
+
+
+def record_data(checkpoints: Iterable[Checkpoint], data: str) -> None:
+    """Records the data of the checkpoints of earlier versions, which did not."""
+    for checkpoint in checkpoints:
+        with suppress(DamagedCheckpointError):
+            write_meta(checkpoint.path, {DATA: data} | checkpoint.meta())
 
 
 def _by_bleu(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:

@@ -6,6 +6,7 @@ data), the vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_
 and, during training, ``training.lock``.
 """
 
+import itertools
 import json
 import os
 import random
@@ -22,7 +23,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables, without_values
 from t2t_repro.problems.problem import Problem
-from t2t_repro.runs.checkpoint_rotation import ranked
+from t2t_repro.runs.checkpoint_rotation import ranked, record_data
 from t2t_repro.runs.checkpoints import (
     MANAGED,
     Checkpoint,
@@ -154,6 +155,10 @@ class ModelDir:
         self.check(hparams, provenance, accepted)
         self._refuse_links()
         self.make()
+        if self.exists() and (before := self.provenance().data) != provenance.data:
+            saved = map(list_checkpoints, (self.checkpoint_dir, self.best_dir))
+            average = Checkpoint(self.averaged_dir, 0)
+            record_data([*itertools.chain(*saved), average], before)
         tokenizer.save(self.path)
         hparams.save(self.path / HPARAMS_FILE)
         # Written last: its presence means that the other files are complete.

@@ -7,7 +7,7 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoint_rotation, checkpoints
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
-from tests.runs.directories import HPARAMS, save
+from tests.runs.directories import HPARAMS, provenance, save
 
 
 def test_finds_checkpoints_by_name_and_folder(new_model):
@@ -34,6 +34,19 @@ def test_the_default_is_not_an_average_of_earlier_data(new_model):
     assert new_model.checkpoint() == latest
     averaged = save(new_model, 10, 0.5, name="averaged", data="B")
     assert new_model.checkpoint() == averaged
+
+
+def test_checkpoints_of_earlier_versions_are_of_the_earlier_data(new_model, tokenizers):
+    """They do not record their data; the model directory does."""
+    save(new_model, 5, 0.5)
+    averaged = save(new_model, 5, 0.5, name="averaged")
+    new_model.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+    assert new_model.checkpoint() == averaged
+    other = provenance(tokenizers[0], problem_fingerprint="files:en-de:1")
+    new_model.begin(HPARAMS, other, tokenizers[0], {"data"})
+    latest = save(new_model, 10, 0.5, data=other.data)
+    assert new_model.checkpoint() == latest
+    assert checkpoints.checkpoints_to_average(new_model.checkpoint_dir) == [latest]
 
 
 @pytest.mark.parametrize("spec", ["averged", "step-00000005"])
