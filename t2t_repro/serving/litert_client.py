@@ -82,7 +82,13 @@ class LiteRTTranslator:
         self.max_input_length = len(self._settings["limits"]) - 1
 
     def translate(self, text: str) -> str:
-        """Returns the translation of a sentence; "" for a blank one."""
+        """Returns the translation of a sentence; "" for a blank one.
+
+        Lines on standard error report labels that select no language and, as in
+        `translate_ids`, subwords that are not read.
+        """
+        if note := self._tokenizer.note(text):
+            print(note, file=sys.stderr)
         ids = self._tokenizer.encode(text)
         if len(ids) == 1:
             return ""

@@ -287,6 +287,11 @@ class TokenizingTransport(Transport):
         answer = self._transport._send(signature, ids, names)
         if "outputs" in answer:
             answer["translations"] = [*map(self._decode, answer.pop("outputs"))]
+        if texts := inputs.get("text"):
+            notes = answer.get(NOTES, [""] * len(texts))
+            labels = map(self._tokenizer.note, texts)
+            pairs = zip(notes, labels, strict=True)
+            answer[NOTES] = ["; ".join(filter(None, pair)) for pair in pairs]
         return answer
 
     def _decode(self, ids: list[Any]) -> Any:

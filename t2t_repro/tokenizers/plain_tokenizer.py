@@ -41,6 +41,9 @@ class _Side(Protocol):
 
     def decode(self, ids: list[int]) -> str: ...
 
+    def note(self, text: str) -> str:
+        return ""
+
 
 class PlainTokenizer:
     """Tokenizer of a vocabulary file, without TensorFlow.
@@ -69,6 +72,10 @@ class PlainTokenizer:
         before_end = itertools.takewhile(lambda each: each != EOS_ID, map(int, ids))
         inside = [each for each in before_end if PAD_ID < each < self._target.size]
         return re.sub("[\r\n]", " ", self._target.decode(inside))
+
+    def note(self, text: str) -> str:
+        """Returns a note about a label that selects no language, "" without one."""
+        return self._source.note(text)
 
     @staticmethod
     def _encode(side: _Side, text: str) -> list[int]:
@@ -175,7 +182,7 @@ def unquoted(line: str) -> str:
     return piece[1:-1] if is_quoted else piece
 
 
-class _WordPieces:
+class _WordPieces(_Side):
     """tensor2tensor's word pieces."""
 
     def __init__(self, contents: bytes) -> None:
@@ -210,7 +217,7 @@ class _WordPieces:
         return text
 
 
-class _SentencePieces:
+class _SentencePieces(_Side):
     """Pieces of a SentencePiece model."""
 
     def __init__(self, contents: bytes) -> None:
@@ -226,7 +233,7 @@ class _SentencePieces:
         return str(self._model.decode(ids))
 
 
-class _MarianPieces:
+class _MarianPieces(_Side):
     """Pieces of a SentencePiece model, or of subword-nmt, that a vocabulary numbers."""
 
     def __init__(
@@ -242,6 +249,7 @@ class _MarianPieces:
             from sentencepiece import SentencePieceProcessor
 
             self._model = SentencePieceProcessor(model_proto=base64.b64decode(model))
+        self._labels = labels
         longest_first = sorted(added, key=len, reverse=True)
         self._whole = "|".join([*[_LABEL] * labels, *map(re.escape, longest_first)])
         words = {each: "" if added[each] else f"\u2581{each}" for each in added}
@@ -269,6 +277,15 @@ class _MarianPieces:
             return " ".join(spelled)
         text = str(self._model.decode_pieces(spelled))
         return text.replace("\u2581", " ").strip(" \t\n\v\f\r")
+
+    def note(self, text: str) -> str:
+        label = re.match(_LABEL, text.lstrip()) if self._labels else None
+        if label is None:
+            return ""
+        if not text.startswith(label[0]):
+            return f"label that is read as text: {label[0]}"
+        known = label[0] in self._ids
+        return "" if known else f"label that is not in the vocabulary: {label[0]}"
 
 
 def _word_pieces(contents: bytes) -> tuple[_Side, _Side]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.serving.sanitize import unread_labels
 from t2t_repro.tokenizers import plain_tokenizer
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
@@ -72,6 +73,12 @@ def test_decodes_any_ids_like_the_graph(tokenizer, plain):
     expected = tokenizer.target.decode(rows).numpy()
     lines = [text.decode().replace("\r", " ").replace("\n", " ") for text in expected]
     assert [plain.decode(row) for row in rows] == lines
+
+
+def test_names_labels_like_the_graph(tokenizer, plain):
+    texts = [*TEXTS, " >>deu<< a", ">>xxx<< a", "\t>>xxx<<", "a >>xxx<<", ">>x x<<"]
+    notes = unread_labels(tokenizer, tf.constant(texts), after_space=False).numpy()
+    assert [plain.note(text) for text in texts] == [note.decode() for note in notes]
 
 
 def test_unescapes_like_the_graph(tmp_path):
