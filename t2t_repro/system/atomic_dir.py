@@ -11,7 +11,7 @@ from t2t_repro.system.locks import exclusive_lock, open_descriptor
 
 ASIDE = ".writing-"
 """Prefix of a folder's temporary name."""
-_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+_CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOSYS)
 
 
 @contextmanager
@@ -67,4 +67,5 @@ def _sync(*paths: Path) -> None:
             except OSError as error:
                 # CIFS and some FUSE file systems cannot sync folders.
                 if not (path.is_dir() and error.errno in _CANNOT_SYNC):
+                    error.filename = str(path)  # for the message of the commands
                     raise
