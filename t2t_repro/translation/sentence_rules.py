@@ -27,6 +27,7 @@ SPACE = r"[\x09-\x0d\x1c-\x20\x{85}\p{Z}]"  # as in `str.isspace`
 _BREAK = r"[\x09-\x0d\x1c-\x1e\x{85}\x{2028}\x{2029}]"
 CLAUSE_END = "(?:[,;:\u2013\u2014\u060c\u061b]" + SPACE + "|[\u3001\uff0c\uff1a\uff1b])"
 _STOP = "[.!?\u2026\u203c\u2047-\u2049\u0589\u061f\u06d4\u0964\u0965\u104b\u1362\u17d4]"
+_EMOJI = r"[\p{So}\p{Sk}\x{fe0f}\x{200d}]"
 _WIDE_STOP = "[\u3002\uff01\uff1f\uff61]"
 _QUOTE = "\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a"
 _CLOSING = rf"[{_QUOTE})\]}}]"
@@ -64,19 +65,25 @@ _ORDINALS = frozenset(
     ]
 )
 _NUMERIC = "#NUMERIC_ONLY#"
+_NUMERAL = re.compile("[0-9ix]|[0-9ivx]{2,}")
 # Moses' lists contain these words, but they rather end a sentence before a capital.
 _NOT_ABBREVIATED = frozenset(("etc", "usw", "usf", "u.s.w", "dgl", "I"))
+# Regular expressions; # follows words that are abbreviations only before a number.
 _MORE = {
-    "en": f"Mt Ft Sept approx cf esp no {_NUMERIC} Fig {_NUMERIC} Vol {_NUMERIC} "
-    f"p {_NUMERIC} vol {_NUMERIC} fig {_NUMERIC}",
-    "de": "Mt Abs Bd Dipl Hr Hrsg Jh Kap Abb Tel Str Jan Feb Aug Sept Okt Nov Dez bspw "
-    "ehem exkl geb gegr gest inkl insb max min mtl rd zzgl",
+    "en": "Mt Ft Sept approx cf esp no# Figs?# Vol# Eqs?# Sec# Ch# Apt# p# vol# fig# "
+    "ft# al#",
+    "de": r"Mt Abs Bd Dipl(?:\.-Ing)? Hr Fr Frl Fa Hl Hrsg Jh Kap Abb Tel Str Jan Feb "
+    "Aug Sept Okt Nov Dez bspw ehem exkl geb gegr gest inkl insb max min mtl rd zzgl "
+    r"med nat phil Tab# Aufl# \p{L}+str#",
+    "es": "EE",
     "fr": "Mgr Dr Me Pr St Ste janv févr juil sept oct nov déc no n",
+    "it": "dott prof sigg? pag#",
 }
 # Words that begin sentences, and are neither names nor nouns after an ordinal.
 _STARTERS = {
-    "en": "A|After|And|As|At|But|For|He|Her|His|How|I|If|In|It|My|On|Our|She|So|That|"
-    "The|Their|There|These|They|This|Those|We|What|When|Where|Who|Why|You",
+    "en": "A|After|Although|And|Are|As|At|Because|But|Did|Does|During|For|From|He|Her|"
+    "His|How|I|If|In|Is|It|My|Now|On|Our|She|Since|So|Some|That|The|Their|Then|There|"
+    "These|They|This|Those|Was|We|Were|What|When|Where|While|Who|Why|With|Yet|You",
     "de": "Aber|Als|Am|Auch|Auf|Bei|Da|Danach|Dann|Das|Der|Die|Diese|Dieser|Dieses|"
     "Doch|Du|Ein|Eine|Er|Es|Hier|Ich|Ihr|Im|In|Man|Mit|Nach|Sein|Seine|Sie|So|Und|Vor|"
     "Was|Wenn|Wer|Wie|Wir|Wo",
@@ -118,9 +125,14 @@ def sentence_rules(language: str) -> tuple[tuple[str, str], ...]:
         (rf"^{SPACE}+|{SPACE}+$|{SPACE}*{_BREAK}{SPACE}*", rf"{FIELD}\0{FIELD}"),
         # A closing French quotation mark may follow a space.
         (rf"({stop}+{_CLOSING}*(?:{SPACE}\x{{bb}})?)({SPACE})", rf"\1{_MAYBE}\2"),
-        (rf"{_WIDE_STOP}+{_WIDE_CLOSING}*", rf"\0{_MAYBE}"),
+        # Emoji and the numbers of references, as in "text.[1] Text", may follow.
+        (
+            rf"({stop}+{_CLOSING}*(?:{_EMOJI}|\[\p{{Nd}}+\])+)({SPACE})",
+            rf"\1{_LIKELY}\2",
+        ),
+        (rf"{_WIDE_STOP}+{_WIDE_CLOSING}*", rf"\0{_LIKELY}"),
         # Verbs of saying follow a quotation in Japanese.
-        (rf"({_WIDE_CLOSING}){_MAYBE}({_REPORTED})", r"\1\2"),
+        (rf"({_WIDE_CLOSING}){_LIKELY}({_REPORTED})", r"\1\2"),
         # Georgian has lower-case letters only.
         (rf"{_MAYBE}({SPACE}*\p{{Georgian}})", rf"{_LIKELY}\1"),
         # Names like iPhone also begin sentences.
@@ -129,6 +141,7 @@ def sentence_rules(language: str) -> tuple[tuple[str, str], ...]:
             rf"{_MAYBE}((?:{SPACE}|{_OPENING}|[-\x{{2013}}\x{{2014}}])*[\p{{Ll}},;:).])",
             r"\1",
         ),
+        (rf"{_MAYBE}({SPACE}+{_CLOSING}+(?:{FIELD}|$))", r"\1"),
         (
             rf"{_MAYBE}({SPACE}+{_OPENING}*(?:{starters})(?:[ ',\x{{2019}}]|$))",
             rf"{_LIKELY}\1",
@@ -158,21 +171,21 @@ def _abbreviations(language: str) -> _Abbreviations:
     """Returns the abbreviations of a language."""
     from sacremoses.corpus import NonbreakingPrefixes
 
-    words = [*NonbreakingPrefixes().words(language)]
-    words += re.findall(rf"\S+(?: {_NUMERIC})?", _MORE.get(language, ""))
+    words = _MORE.get(language, "").split()
+    for word in NonbreakingPrefixes().words(language):
+        word, *is_numeric = word.split(_NUMERIC)
+        word = word.strip().removesuffix(".")
+        if word not in _NOT_ABBREVIATED and not _NUMERAL.fullmatch(word):
+            words.append(re.escape(word) + "#" * len(is_numeric))
     # "I" is also a pronoun and a number; other single capitals are initials.
     capitalized, others, numeric = {"[A-HJ-Z]", r"[^\x{0}-\x{7f}\P{Lu}]"}, set(), set()
     for word in words:
-        word, *is_numeric = word.split(_NUMERIC)
-        word = word.strip().removesuffix(".")
-        if word in _NOT_ABBREVIATED or re.fullmatch("[0-9ivx]+", word):
-            continue
-        if is_numeric:
-            numeric.add(re.escape(word))
+        if word.endswith("#"):
+            numeric.add(word[:-1])
         elif word[:1].isupper():
-            capitalized.add(re.escape(word))
+            capitalized.add(word)
         else:
-            others |= {re.escape(word), re.escape(word[:1].upper() + word[1:])}
+            others |= {word, word[:1].upper() + word[1:]}
     if language != "en":
         capitalized.add("I")
     groups = (sorted(group) or [_NOTHING] for group in (capitalized, others, numeric))
