@@ -27,12 +27,14 @@ Span = tuple[int, int]
 """Index of the first character, and index after the last one."""
 
 PRESETS = {
-    "braces": r"[$#]?\{\{[^{}]*\}\}|[$#]?\{[^{}]*\}",
-    "printf": r"%(?:\(\w+\)|\d+\$)?[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
+    "braces": r"[$#]?\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}",
+    "printf": r"%(?:\([^\s()]+\)|\d+\$)?[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
     r"(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSrpn@]|%%",
     "tags": r"</?\w[\w:.-]*(?:\s(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*)?/?>",
-    "urls": r"(?i:(?:https?|ftp)://|\bwww\.)(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
-    r"(?:\([^\s<>\"()]*\)|[\w/=#&%~+-])",
+    "urls": r"(?i:(?:https?|ftp)://|\bwww\.)(?:\([^X]*\)|[^X])*"
+    r"(?:\([^X]*\)|[\w/=#&%~+-])".replace(
+        "X", r"\s<>\"()\u3001-\u3003\u3008-\u3011\uff01-\uff0f"
+    ),
     "emails": r"(?<![\w.+%-])[\w.+%-]*\w@\w[\w-]*(?:\.\w[\w-]*)+",
 }
 """Regular expressions by name: `{0}` and `{name}`; `%s`, `%(x)d` and `%1$s`;
@@ -46,6 +48,7 @@ _TAG = re.compile(r"([<\[{])(/?)([\w:.-]+).*[>\]}]", re.DOTALL)
 # A placeholder keeps quotes and brackets that contain nothing else.
 _AROUND = ("()", "[]", '""', "''", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb")
 _MOST_NESTED = 100  # Limits the recursion; other tags are not pairs.
+_MOST_CONTEXT = 8  # Characters that may become a part of a placeholder on each side.
 _LETTER = re.compile(rf"(?![_{UNSPACED}])\w")
 
 
@@ -86,12 +89,21 @@ class Placeholders:
         self.fingerprint = digest.hexdigest() if texts else ""
 
     def find(self, text: str) -> list[Span]:
-        """Returns the spans of placeholders; of overlapping ones, the first longest."""
-        matches = {m.span() for each in self._patterns for m in each.finditer(text)}
+        """Returns the spans of placeholders; of overlapping ones, the first longest.
+
+        White space at the ends of a match is not a part of the placeholder. Adjacent
+        characters are if the expression requires them, as `(?<=@)` does.
+        """
+        matches = {
+            _with_context(
+                each, text, m.end() - len(m[0].lstrip()), m.start() + len(m[0].rstrip())
+            )
+            for each in self._patterns
+            for m in each.finditer(text)
+        }
         spans: list[Span] = []
         for start, end in sorted(matches, key=lambda span: (span[0], -span[1])):
-            separate = not spans or start >= spans[-1][1]
-            if separate and text[start:end].strip():
+            if end > start >= (spans[-1][1] if spans else 0):
                 spans.append((start, end))
         return spans
 
@@ -162,7 +174,7 @@ class Placeholders:
         if not any(each.placeholders for each in removed):
             return list(translations)
         plain = [
-            (n, self.remove(text).text)
+            (n, self._without(text))
             for n, each in enumerate(translations)
             if removed[n].placeholders and removed[n].text
             for text in (each.text, *(other.text for other in each.others))
@@ -195,6 +207,12 @@ class Placeholders:
             # A neighbor without a space in between became part of a placeholder.
             result = insert(placeholders, source, text, pairs, spaced=True)
         return result
+
+    def _without(self, text: str) -> str:
+        """Removes placeholders until the rest no longer forms another one."""
+        while self.find(text):
+            text = self.remove(text).text
+        return text
 
     def _texts(self, text: str) -> list[str]:
         return sorted(text[start:end] for start, end in self.find(text))
@@ -306,6 +324,21 @@ def _compiled(text: str, name: str) -> re.Pattern[str]:
             "let it match at least one character"
         )
     return pattern
+
+
+def _with_context(pattern: re.Pattern[str], text: str, start: int, end: int) -> Span:
+    """Extends a match by the adjacent characters that its look-around needs."""
+    if start >= end or pattern.fullmatch(text[start:end]):
+        return start, end
+    before = len(re.findall(r"\S*\Z", text[max(start - _MOST_CONTEXT, 0) : start])[0])
+    after = len(re.findall(r"\A\S*", text[end : end + _MOST_CONTEXT])[0])
+    for size in range(1, _MOST_CONTEXT + 1):
+        for left, right in ((size, 0), (0, size), (size, size)):
+            low, high = start - min(left, before), end + min(right, after)
+            around = pattern.finditer(text[low:high])
+            if (start - low, end - low) in (match.span() for match in around):
+                return low, high
+    return start, end
 
 
 def _partners(texts: Sequence[str]) -> list[int | None]:

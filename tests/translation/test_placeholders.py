@@ -27,13 +27,13 @@ ALL = Placeholders(["all"])
     [
         (
             "braces",
-            "{0} {name} {} {x:.2f} {{y}} ${z} {",
-            "{0} {name} {} {x:.2f} {{y}} ${z}",
+            "{0} {name} {} {x:.2f} {{y}} ${z} {{{w}}} {n, plural, one {#}} {",
+            "{0} {name} {} {x:.2f} {{y}} ${z} {{{w}}} {n, plural, one {#}}",
         ),
         (
             "printf",
-            "%s %(x)d %1$s %-5.2f %% 100% of %lld",
-            "%s %(x)d %1$s %-5.2f %% %lld",
+            "%s %(x.y)d %1$s %-5.2f %% 100% of %lld",
+            "%s %(x.y)d %1$s %-5.2f %% %lld",
         ),
         (
             "tags",
@@ -42,7 +42,14 @@ ALL = Placeholders(["all"])
         ),
         ("urls", "(https://a.org/b_(c), www.d.de).", "https://a.org/b_(c) www.d.de"),
         ("emails", "Mail to <a.b-c@d-e.co.uk>, or @me.", "a.b-c@d-e.co.uk"),
+        ("urls", "\u898bhttps://a.org/b\u3002\u4f60\u597d\u3002", "https://a.org/b"),
         (r"\d+", "1 of 23", "1 23"),
+        (r"\s*\d\s*", "1 of 2 ", "1 2"),
+        # Characters that the look-around needs become a part of the placeholder.
+        (r"(?<=@)\w+", "Hi @me, @you.", "@me @you"),
+        (r"(?<=\[\[)\w+(?=\]\])", "[[a]] of ([[b]])", "[[a]] [[b]]"),
+        (r"\w+(?=:)", "One: two", "One:"),
+        (r"\w+(?= of)", "one of two", "one"),
     ],
 )
 def test_presets_and_expressions_find_placeholders(preset, text, expected):
