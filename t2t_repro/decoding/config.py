@@ -1,6 +1,7 @@
 """The settings of beam search and of sampling."""
 
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,13 @@ from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm
 from t2t_repro.decoding.algorithms.t2t import T2TSearch
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.system.errors import UserError
+
+# Minimum of whole numbers; their maximum limits the memory of a search.
+_WHOLE = {"beam_size": 1, "nbest": 1} | dict.fromkeys(
+    ("extra_length", "min_length", "no_repeat_ngram"), 0
+)
+_MOST = 100_000
+_NUMBERS = {"alpha": 0.0, "length_factor": 0.0, "word_penalty": -inf}
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,10 @@ class Sampling:
                 f"temperature is {self.temperature}, must be above 0; use "
                 "beam_size 1 without sampling for the most probable token at each step"
             )
-        if self.top_k < 0:
-            raise ValueError(f"top_k is {self.top_k}, must be 0 (all) or more")
+        if not isinstance(self.top_k, int | np.integer) or self.top_k < 0:
+            raise ValueError(
+                f"top_k is {self.top_k}, must be a whole number: 0 (all) or more"
+            )
         if not 0 < self.top_p <= 1:
             raise ValueError(f"top_p is {self.top_p}, must be above 0 and at most 1")
 
@@ -90,20 +100,29 @@ class DecodingConfig:
     def __post_init__(self) -> None:
         """Rejects values out of range."""
         algorithm_class(self.algorithm, self.tensor2tensor_rules)
-        if self.sampling:
-            if self.nbest < 1:
-                raise ValueError(f"nbest is {self.nbest}, must be at least 1")
-            if self.tensor2tensor_rules:
-                raise ValueError("tensor2tensor_rules cannot be combined with sampling")
-            return
-        if self.beam_size < 1:
-            raise ValueError(f"beam_size is {self.beam_size}, must be at least 1")
-        if not 1 <= self.nbest <= self.beam_size:
+        for name, least in _WHOLE.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or not least <= value <= _MOST:
+                raise ValueError(
+                    f"{name} is {value!r}, must be a whole number from {least} to "
+                    f"{_MOST:,}"
+                )
+        for name, minimum in _NUMBERS.items():
+            value = getattr(self, name)
+            is_number = isinstance(value, int | float | np.number)
+            if not (is_number and isfinite(value) and value >= minimum):
+                positive = " of at least 0" if minimum == 0 else ""
+                raise ValueError(
+                    f"{name} is {value!r}, must be a finite number{positive}"
+                )
+        if not isinstance(self.sampling, Sampling | None):
+            raise ValueError(f"sampling is {self.sampling!r}, must be a Sampling")
+        if self.sampling and self.tensor2tensor_rules:
+            raise ValueError("tensor2tensor_rules cannot be combined with sampling")
+        if not self.sampling and self.nbest > self.beam_size:
             raise ValueError(
                 f"nbest is {self.nbest}, must be 1 to {self.beam_size} (beam_size)"
             )
-        if self.alpha < 0:
-            raise ValueError(f"alpha is {self.alpha}, must be 0 or more")
 
     @property
     def hypotheses(self) -> int:

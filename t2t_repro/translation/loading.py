@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.hparams import HParams
+from t2t_repro.models.precision import PRECISIONS
 from t2t_repro.models.precision import precision as models_in
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.checkpoints import Checkpoint
@@ -57,8 +60,16 @@ def search_of(
         "word_penalty": hparams.word_penalty,
         "never": (token,) if forbidden and token is not None else (),
     }
-    changes = {name: value for name, value in changes.items() if value is not None}
+    # TensorFlow does not combine int64 numbers of NumPy with its int32 tensors.
+    changes = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in changes.items()
+        if value is not None
+    }
     search = DecodingConfig(**(settings | changes))
+    for token in search.never:
+        if token not in range(tokenizer.target.vocab_size):
+            raise ValueError(f"never contains {token!r}, which is not a target id")
     if not search.longest(1):
         raise UserError(
             "extra_length is 0, so every translation would be empty, because the "
@@ -141,8 +152,12 @@ def load_models(
 
     Raises:
         UserError: A model or checkpoint is missing or damaged, the vocabularies or the
-            sizes of the softmax tables differ, or int8 is not available.
+            sizes of the softmax tables differ, or the precision is not available.
     """
+    if precision not in (*PRECISIONS, "int8"):
+        raise UserError(
+            f"precision is {precision!r}, must be one of {', '.join(PRECISIONS)}, int8"
+        )
     directory = model_dir
     if not isinstance(directory, ModelDir):
         directory = ModelDir(Path(directory))

@@ -12,17 +12,26 @@ from t2t_repro.models.generate import generate
 INPUTS = tf.constant([[5, 6, 7, 1], [5, 1, 0, 0]])
 
 
-@pytest.mark.parametrize("nbest", [0, 4])
-def test_rejects_nbest_outside_of_the_beam(nbest):
-    with pytest.raises(ValueError, match=f"nbest is {nbest}, must be 1 to 3"):
-        DecodingConfig(beam_size=3, nbest=nbest)
+def test_rejects_nbest_outside_of_the_beam():
+    with pytest.raises(ValueError, match="nbest is 4, must be 1 to 3"):
+        DecodingConfig(beam_size=3, nbest=4)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"beam_size": 0}, "beam_size is 0"),
+        ({"beam_size": 2.5}, "beam_size is 2.5, must be a whole number from 1"),
+        ({"nbest": 1.5}, "nbest is 1.5"),
         ({"alpha": -0.1}, "alpha is -0.1"),
+        ({"alpha": float("nan")}, "alpha is nan"),
+        ({"length_factor": "2"}, "length_factor is '2'"),
+        ({"extra_length": -5}, "extra_length is -5"),
+        ({"extra_length": 10**9}, "extra_length is 1000000000, .* 0 to 100,000"),
+        ({"word_penalty": float("inf")}, "word_penalty is inf, .* a finite number$"),
+        ({"min_length": -1}, "min_length is -1"),
+        ({"no_repeat_ngram": -1}, "no_repeat_ngram is -1"),
+        ({"sampling": True}, "sampling is True, must be a Sampling"),
         ({"sampling": Sampling(), "nbest": 0}, "nbest is 0"),
     ],
 )
@@ -37,6 +46,7 @@ def test_rejects_settings_out_of_range(settings, message):
         ({"temperature": 0.0}, "temperature is 0.0.*beam_size 1"),
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"top_k": -1}, "top_k is -1"),
+        ({"top_k": 1.5}, "top_k is 1.5"),
         ({"top_p": 0.0}, "top_p is 0.0"),
         ({"top_p": 1.5}, "top_p is 1.5"),
     ],
