@@ -320,7 +320,17 @@ def _vocabulary(
     added: Mapping[str, Any] | None = None,
 ) -> Vocabulary:
     """Reads a vocabulary and checks the ids of its special pieces."""
-    vocabulary = ordered_vocabulary(path, read_json(path) | dict(added or {}))
+    ids = read_json(path)
+    pieces_of = {str(number): piece for piece, number in ids.items()}
+    for token, number in (added or {}).items():
+        is_row = str(number).isdecimal() and int(number) < len(table)
+        if not is_row or pieces_of.get(str(number), token) != token:
+            raise UserError(
+                f"--folder {path.parent}: the added token {token!r:.40} has the id "
+                f"{number!r:.40}, which is not a free row of the embedding; the files "
+                "belong to different models"
+            )
+    vocabulary = ordered_vocabulary(path, ids | dict(added or {}))
     for name, piece in (("eos_token_id", "</s>"), ("pad_token_id", PADDING)):
         number, pieces = config[name], vocabulary.pieces
         if not 0 <= number < len(pieces) or pieces[number] != piece:

@@ -126,6 +126,16 @@ def test_added_tokens_have_the_rows_after_the_vocabulary(small, tmp_path, versio
         read(folder)
 
 
+@pytest.mark.parametrize("number", [3, 999, "three"])
+def test_names_an_added_token_without_a_row_of_its_own(small, tmp_path, number):
+    folder = small.write_transformers(tmp_path / "folder")
+    (folder / "added_tokens.json").write_text(json.dumps({"<num>": number}))
+    with pytest.raises(
+        UserError, match=f"the added token '<num>' has the id '?{number}"
+    ):
+        read(folder)
+
+
 def piece_model(size: int, **options) -> bytes:
     """Trains a SentencePiece model with options of marian-train."""
     model = io.BytesIO()
