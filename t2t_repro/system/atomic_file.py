@@ -19,6 +19,7 @@ from typing import IO, Any, BinaryIO, TextIO, cast
 from t2t_repro.system.errors import UserError, counted
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_POINTER = b"version https://git-lfs"
 # First bytes of compressed files, their kind and the remedy.
 _COMPRESSED = {
     b"\x1f\x8b": ("gzip", "add .gz to its name, or decompress it with gunzip"),
@@ -112,6 +113,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
 
 def _check_start(line: bytes, name: str) -> None:
     """Raises UserError if the first line shows that a file is not a list of lines."""
+    reject_pointer(line, name)
     for start, (kind, remedy) in _COMPRESSED.items():
         # Text may begin with BZh, but lacks control characters.
         if line.startswith(start) and re.search(rb"[^\t\r\n -~]", line):
@@ -120,6 +122,15 @@ def _check_start(line: bytes, name: str) -> None:
         raise UserError(
             f"{name}: its lines end in CR only, not in LF; convert the file, for "
             r"example with tr '\r' '\n'."
+        )
+
+
+def reject_pointer(contents: bytes, path: str | os.PathLike[str]) -> None:
+    """Raises UserError if a file is only a pointer to its contents in Git LFS."""
+    if contents.startswith(_POINTER):
+        raise UserError(
+            f"{path} is a Git LFS pointer, not the file itself; run git lfs pull in "
+            f"{Path(path).parent}, or download the file"
         )
 
 

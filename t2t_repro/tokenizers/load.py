@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from t2t_repro.system.atomic_file import reject_pointer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import (
     MARIAN_SUFFIX,
@@ -32,6 +33,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     except OSError as error:
         reason = error.strerror
         raise UserError(f"{path}: cannot read the vocabulary: {reason}") from error
+    reject_pointer(contents, path)
     if not contents:
         raise UserError(f"{path}: the vocabulary file is empty; build it again")
     # Local imports, because each module imports a library that the others do not need.

@@ -112,6 +112,8 @@ def write_odd_files(folder: Path) -> None:
         "empty.en": b"",
         "fake.en.gz": b"one\n",
         "cut.en.gz": gzip.compress(b"one\n" * 1000)[:-20],
+        "pointer.en": b"version https://git-lfs.github.com/spec/v1\nsize 12\n",
+        "pointer.subwords": b"version https://git-lfs.github.com/spec/v1\nsize 12\n",
         "junk.model": b"no vocabulary",
         "junk.subwords": b"'the_'\n",
         "python.yaml": b"d_model: !!python/object/apply:os.system ['touch x']\n",

@@ -7,20 +7,16 @@ from typing import Any
 
 import yaml
 
+from t2t_repro.system import atomic_file
 from t2t_repro.system.errors import UserError
 
-_POINTER = b"version https://git-lfs"
 _MAX_DIGITS = 15  # All integers of 15 digits are exact in float64.
 
 
 def reject_pointer(path: Path) -> None:
     """Raises UserError if a file is only a pointer to its contents in Git LFS."""
     with suppress(OSError), path.open("rb") as file:
-        if file.read(len(_POINTER)) == _POINTER:
-            raise UserError(
-                f"{path} is a Git LFS pointer, not the file itself; run git lfs pull "
-                f"in {path.parent}, or download the file"
-            )
+        atomic_file.reject_pointer(file.read(64), path)
 
 
 def read_text(path: Path) -> str:
