@@ -197,10 +197,14 @@ def main() -> None:
         sys.exit(f"error: {name} is not installed; run pip install {name}")
     except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")
-    for stream in (sys.stdin, sys.stdout):
-        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    for stream, encoding in ((sys.stdin, "utf-8-sig"), (sys.stdout, "utf-8")):
+        # Only LF ends a line.
+        stream.reconfigure(  # type: ignore[union-attr]
+            encoding=encoding, errors="replace", newline="\n"
+        )
     for line in sys.stdin:
-        print(translator.translate(line.rstrip("\r\n")), flush=True)
+        text = line.removesuffix("\n").removesuffix("\r")
+        print(translator.translate(text), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 """The LiteRT export and its client translate like the model."""
 
 import importlib.util
+import io
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.serving import litert
+from t2t_repro.serving import litert, litert_client
 from t2t_repro.serving.litert import LiteRTSteps, write_litert
 from t2t_repro.serving.litert_client import MODEL, LiteRTTranslator, beam_search
 from t2t_repro.system.errors import UserError
@@ -112,6 +114,18 @@ def test_reports_a_line_that_is_cut(model, tokenizer, translator_of, capsys):
     long = client.translate_ids([*[5] * 30, 1])
     assert capsys.readouterr().err == "cut a line of 31 to 24 subwords\n"
     assert long == client.translate_ids([*[5] * 23, 1])
+
+
+def test_reads_the_same_lines_as_translate(monkeypatch):
+    """Only LF ends a line; a byte order mark and CR before LF are dropped."""
+    fake = SimpleNamespace(translate=repr)
+    monkeypatch.setattr(litert_client, "LiteRTTranslator", lambda _: fake)
+    contents = b"\xef\xbb\xbfone\rtwo\r\n\n\xfc"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(contents)))
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output))
+    litert_client.main()
+    assert output.getvalue().decode() == "'one\\rtwo'\n''\n'\ufffd'\n"
 
 
 @pytest.mark.parametrize(

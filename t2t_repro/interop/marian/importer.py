@@ -108,6 +108,12 @@ def _read_folder(
 def _piece_model(folder: Path, side: str) -> bytes | None:
     """Returns the SentencePiece model of a side; None if it uses subword-nmt's BPE."""
     path = folder / f"{side}.spm"
-    if not path.is_file() and (folder / f"{side}.bpe").is_file():
-        return None
-    return read_piece_model(path)
+    others = sorted(each.name for each in folder.glob("*.bpe"))
+    if path.is_file() or not others:
+        return read_piece_model(path)
+    if f"{side}.bpe" not in others:
+        raise UserError(
+            f"{folder / side}.bpe does not exist, but {others[0]} does; copy it from "
+            "the download of the model"
+        )
+    return None

@@ -87,6 +87,14 @@ def test_pytorch_weights_in_several_files(small, tmp_path):
     assert_same_weights(read(folder), whole)
 
 
+def test_names_the_missing_file_of_subword_nmt(small, tmp_path):
+    folder = small.write(tmp_path / "model")
+    (folder / "source.spm").unlink()
+    (folder / "target.bpe").touch()
+    with pytest.raises(UserError, match=r"source\.bpe does not exist, but target\.bpe"):
+        read(folder)
+
+
 @pytest.mark.parametrize("version", [4, 5])
 def test_added_tokens_have_the_rows_after_the_vocabulary(small, tmp_path, version):
     folder = small.write_transformers(tmp_path / "folder")
