@@ -7,7 +7,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.constrained_search import ConstrainedSearch, TermInputs
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decode_loop import Search
-from t2t_repro.decoding.lexical_constraints import Terms
+from t2t_repro.decoding.lexical_constraints import Terms, fitting
 
 
 def beam_search(
@@ -23,8 +23,8 @@ def beam_search(
         config: Settings: the algorithm, beam size, length penalty and n-best.
         limits: int32 (batch,), the maximum number of tokens, EOS included.
         constraints: Constraints on the hypotheses; None (fastest): no constraints.
-        terms: Lexical constraints (see `ConstrainedSearch`); a result that is cut at
-            its limit may lack some.
+        terms: Lexical constraints (see `ConstrainedSearch`); the results lack the
+            longest terms if the limit leaves no room for all of them.
         width: Upper bound on the limits; None: no bound.
 
     Raises:
@@ -38,5 +38,6 @@ def beam_search(
     inputs = SentenceInputs(limits, rows)
     if terms is None:
         return Search(algorithm, inputs, limits)
+    terms = terms._replace(ids=fitting(terms.ids, limits))
     method = ConstrainedSearch(algorithm.constrained, terms)
     return Search(method, TermInputs(inputs, terms.ids), limits)

@@ -55,6 +55,23 @@ def lengths_of(ids: tf.Tensor) -> tf.Tensor:
     return tf.math.count_nonzero(ids, axis=2, dtype=tf.int32)
 
 
+def fitting(ids: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
+    """Removes the longest terms until the length limits leave room for the others.
+
+    Args:
+        ids: `Terms.ids`.
+        limits: int32 (batch,), maximum number of tokens of each output, EOS included.
+
+    Returns:
+        Ids of the same shape; removed terms are all 0.
+    """
+    lengths = lengths_of(ids)
+    order = tf.argsort(lengths, axis=1, stable=True)
+    totals = tf.cumsum(tf.gather(lengths, order, batch_dims=1), axis=1)
+    fits = tf.gather(totals, tf.argsort(order, axis=1), batch_dims=1) < limits[:, None]
+    return tf.where(fits[:, :, None], ids, 0)
+
+
 def met_if_it_ended(state: TermState, ids: tf.Tensor) -> tf.Tensor:
     """Returns whether each term is met if the last word is complete.
 

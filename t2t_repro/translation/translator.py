@@ -152,22 +152,26 @@ class Translator(tf.Module):
 
         Returns:
             Ids, int32 (batch, terms, length), 0-padded, with at least one term of one
-            token. Repeated terms, and those that the vocabulary cannot spell, are only
-            padding.
+            token. Terms that the vocabulary cannot spell, and with `once` repeated
+            ones, are only padding. Terms are cut to the maximum length of a
+            translation, in which longer terms have no room.
         """
         rows, count = tf.unstack(tf.shape(terms))
         target = self.tokenizer.target
-        ids = target.encode_terms(tf.reshape(terms, [-1])).to_tensor()
+        longest = self.search.longest(self.max_input_length)
+        ids = target.encode_terms(tf.reshape(terms, [-1]))[:, :longest].to_tensor()
         if target.unknown_id is not None:
             unknown = tf.reduce_any(tf.equal(ids, target.unknown_id), 1, keepdims=True)
             ids = tf.where(unknown, PAD_ID, ids)
         # (batch * terms, length) -> (batch, terms, length)
         ids = tf.reshape(ids, [rows, count, tf.shape(ids)[1]])
-        # A server pads a row's terms by repeating one of them.
-        same = tf.reduce_all(tf.equal(ids[:, :, None], ids[:, None]), axis=3)
-        earlier = tf.range(count) < tf.range(count)[:, None]
-        repeated = tf.reduce_any(same & earlier, axis=2, keepdims=True)
-        ids = tf.where(repeated, PAD_ID, ids)
+        if once:
+            # Strings take less memory than the comparison of all pairs of tokens.
+            texts = tf.strings.reduce_join(tf.strings.as_string(ids), 2, separator=" ")
+            same = tf.equal(texts[:, :, None], texts[:, None])
+            earlier = tf.range(count) < tf.range(count)[:, None]
+            repeated = tf.reduce_any(same & earlier, axis=2, keepdims=True)
+            ids = tf.where(repeated, PAD_ID, ids)
         missing = [[0, tf.maximum(1 - size, 0)] for size in tf.unstack(tf.shape(ids))]
         return tf.pad(ids, [[0, 0], *missing[1:]])
 
@@ -176,9 +180,8 @@ class Translator(tf.Module):
 
         Terms that the vocabulary cannot spell are missing.
         """
-        if not terms:
-            return {}
-        ids = self.encode_terms(tf.constant([terms]))[0]
+        rows = tf.constant(terms, tf.string, [len(terms), 1])
+        ids = self.encode_terms(rows)[:, 0]
         texts = (text.decode().strip() for text in self.decode(ids).numpy())
         return {term: text for term, text in zip(terms, texts, strict=True) if text}
 
