@@ -32,6 +32,8 @@ class Layer(NotQuantizable, keras.layers.Layer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        if isinstance(self.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy):
+            NotQuantizable.quantize(self)  # The policy would have no effect.
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the output shape, by default that of the first input."""

@@ -50,6 +50,8 @@ def test_keras_quantization_is_refused():
     model(IDS)
     with pytest.raises(ValueError, match='precision="int8"'):
         model.quantize("int8")
+    with pytest.raises(ValueError, match="FeedForward does not support quantize"):
+        layers.FeedForward(d_ff=8, dtype="int8_from_float32")
 
 
 def two_inputs():
