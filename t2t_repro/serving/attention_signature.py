@@ -50,7 +50,7 @@ class AttentionSignature:
             text: string (batch,), UTF-8, at most `MAX_PAIRS` texts. Texts and
                 translations are cut to `MAX_LENGTH`.
             translation: string (batch,), UTF-8. A blank translation is replaced by the
-                model's translation.
+                model's translation, which is cut, too.
 
         Returns:
             ``translations``, string (batch,).
@@ -72,14 +72,13 @@ class AttentionSignature:
         tokenizer = self._translator.tokenizer
         rows = tokenizer.encode(beginning(text))
         given = tokenizer.target.encode(beginning(translation))
+        inputs = cut_rows(rows, self._longest).to_tensor()
+        missing = is_blank(beginning(translation)) & ~is_blank(beginning(text))
+        targets, unread = self._targets(inputs, given, missing)
         notes = joined(
             sentence_notes(tokenizer, text, beyond(rows, self._longest)),
-            unread_text(translation, beyond(given, MAX_LENGTH), " of the translation"),
+            unread_text(translation, unread, " of the translation"),
         )
-        text, translation = beginning(text), beginning(translation)
-        inputs = cut_rows(rows, self._longest).to_tensor()
-        missing = is_blank(translation) & ~is_blank(text)
-        targets = self._targets(inputs, cut_rows(given, MAX_LENGTH), missing)
         maps = attention_maps(self._model, inputs, targets)
         return {
             "translations": self._translator.decode(targets),
@@ -94,19 +93,27 @@ class AttentionSignature:
         }
 
     def _targets(
-        self, inputs: tf.Tensor, targets: tf.RaggedTensor, missing: tf.Tensor
-    ) -> tf.Tensor:
-        """Returns target ids, int32 (batch, target), and translates missing targets."""
-        translator = self._translator
+        self, inputs: tf.Tensor, given: tf.RaggedTensor, missing: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Cuts the given targets, and translates those that are missing.
 
-        def fill_in() -> tf.Tensor:
-            ids, _ = translator.translate_ids(inputs)
-            ids = tf.RaggedTensor.from_tensor(ids[:, 0, :MAX_LENGTH], padding=PAD_ID)
+        Returns:
+            Target ids, int32 (batch, target), and the number of subwords that were cut,
+            int64 (batch,).
+        """
+        targets, cut = cut_rows(given, MAX_LENGTH), beyond(given, MAX_LENGTH)
+
+        def fill_in() -> tuple[tf.Tensor, tf.Tensor]:
+            ids, _ = self._translator.translate_ids(inputs)
+            own = tf.RaggedTensor.from_tensor(ids[:, 0], padding=PAD_ID)
             batch = tf.shape(inputs)[0]
             rows = tf.range(batch) + tf.where(missing, batch, 0)
-            return tf.gather(tf.concat([targets, ids], axis=0), rows).to_tensor()
+            chosen = tf.gather(tf.concat([targets, own[:, :MAX_LENGTH]], axis=0), rows)
+            return chosen.to_tensor(), tf.where(missing, beyond(own, MAX_LENGTH), cut)
 
-        return tf.cond(tf.reduce_any(missing), fill_in, targets.to_tensor)
+        return tf.cond(
+            tf.reduce_any(missing), fill_in, lambda: (targets.to_tensor(), cut)
+        )
 
 
 def _names(tokenizer: Tokenizer, rows: int) -> list[str]:

@@ -5,6 +5,7 @@ import tensorflow as tf
 from t2t_repro.tokenizers.tokenizer import LABEL, Tokenizer
 from t2t_repro.translation.translator import MOST_CHARACTERS
 
+_MOST_OF_A_NAME = 80  # Characters of a term in notes.
 # The characters that `str.strip` removes.
 _BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
 
@@ -81,6 +82,26 @@ def unread_labels(
     return tf.where(spaced, "label that is read as text: " + label, note)
 
 
+def term_rows(text: tf.Tensor) -> tf.RaggedTensor:
+    """Splits texts at line breaks into terms: string (batch,) to (batch, terms).
+
+    White space within a term becomes a single space. Blank lines are no terms.
+    """
+    text = tf.strings.regex_replace(beginning(text), r"[ \t\r\f\v]+", " ")
+    text = tf.strings.regex_replace(text, r" ?\n[ \n]*", "\n")
+    return tf.strings.split(tf.strings.strip(text), "\n")
+
+
+def missing_terms(terms: tf.Tensor) -> tf.Tensor:
+    """Returns notes that name terms, string (batch, terms), padded with ""."""
+    names = tf.strings.substr(terms, 0, _MOST_OF_A_NAME, unit="UTF8_CHAR")
+    names = tf.strings.reduce_join(names, axis=1, separator="\n")
+    names = tf.strings.regex_replace(tf.strings.strip(names), r"\n+", ", ")
+    names = tf.strings.unicode_transcode(names, "UTF-8", "UTF-8")
+    note = "terms that the translation lacks: " + names
+    return tf.where(tf.equal(names, ""), "", note)
+
+
 def sentence_notes(
     tokenizer: Tokenizer, text: tf.Tensor, subwords: tf.Tensor
 ) -> tf.Tensor:
@@ -92,7 +113,13 @@ def sentence_notes(
         subwords: int (batch,), number of subwords that were not read.
     """
     labels = unread_labels(tokenizer, text, after_space=False)
-    return joined(unread_text(text, subwords), labels)
+    lines = tf.strings.strip(beginning(text))
+    lines = tf.strings.regex_replace(lines, r"\s*\n\s*", "\n")
+    joint = tf.strings.regex_replace(lines, r"\n", "")
+    breaks = tf.strings.length(lines) - tf.strings.length(joint)
+    note = "lines that were read as one sentence: " + tf.strings.as_string(breaks + 1)
+    note = tf.where(breaks > 0, note, "")
+    return joined(unread_text(text, subwords), labels, note)
 
 
 def joined(*notes: tf.Tensor) -> tf.Tensor:

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
+from t2t_repro.decoding.lexical_constraints import fitting
 from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.attention_signature import AttentionSignature
@@ -24,7 +25,10 @@ from t2t_repro.serving.sanitize import (
     check_pairs,
     is_blank,
     joined,
+    missing_terms,
     sentence_notes,
+    term_rows,
+    unread,
     unread_labels,
     unread_text,
 )
@@ -172,7 +176,7 @@ class SignatureFunctions:
         whole, text = text, beginning(text)
         parts = divide(text)
         used = tf.where(~is_blank(parts.inputs))
-        texts, scores, unread = _search(self._best, tf.gather_nd(parts.inputs, used))
+        texts, scores, cut, _ = _search(self._best, tf.gather_nd(parts.inputs, used))
         batch, blank = tf.shape(text)[0], tf.zeros_like(parts.pieces)
         translations = tf.tensor_scatter_nd_update(blank, used, texts[:, 0])
         rows = tf.gather_nd(parts.rows, used)
@@ -180,7 +184,7 @@ class SignatureFunctions:
             "translations": parts.join(translations, batch),
             "scores": tf.math.unsorted_segment_mean(scores[:, 0], rows, batch),
             "notes": joined(
-                unread_text(whole, tf.math.unsorted_segment_sum(unread, rows, batch)),
+                unread_text(whole, tf.math.unsorted_segment_sum(cut, rows, batch)),
                 unread_labels(self._best.tokenizer, text, after_space=True),
             ),
         }
@@ -197,8 +201,8 @@ class SignatureFunctions:
             hypothesis has the text "" and the score -1e7. ``notes`` are as in
             `translate`.
         """
-        texts, scores, unread = _search(self._list, text)
-        notes = sentence_notes(self._list.tokenizer, text, unread)
+        texts, scores, cut, _ = _search(self._list, text)
+        notes = sentence_notes(self._list.tokenizer, text, cut)
         return {"translations": texts, "scores": scores, "notes": notes}
 
     def with_terms(self, text: tf.Tensor, terms: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -207,25 +211,36 @@ class SignatureFunctions:
         Args:
             text: string (batch,), UTF-8.
             terms: string (batch, 1), UTF-8: terms that each translation must contain,
-                separated by line breaks; at most `MOST_TERMS`, or "". Terms that the
-                vocabulary cannot spell are ignored. There may also be several columns,
-                padded with "". TensorFlow Serving pads merged requests with different
+                separated by line breaks, or "". Only the first `MOST_TERMS` are read.
+                There may also be several columns, padded with "", whose strings have no
+                line breaks. TensorFlow Serving pads merged requests with different
                 numbers of columns with each request's first string, which is exact if
-                the request has one text, or if each row begins with "".
+                the request has one text, if its first string has a line break, or if
+                each row begins with "".
 
         Returns:
-            As in `translate`.
+            As in `translate`. ``notes`` also name the terms that the translation lacks:
+            the vocabulary cannot spell them, or the length limit leaves no room.
         """
         check_pairs(text, terms)
-        rows = tf.strings.reduce_join(terms, axis=1, separator="\n")
-        terms = tf.strings.split(rows, "\n").to_tensor("")
-        tf.debugging.assert_less_equal(
-            tf.shape(terms)[1],
-            MOST_TERMS,
-            f"a text can have at most {MOST_TERMS} terms",
+        is_padding = tf.equal(terms, terms[:, :1])
+        is_padding |= tf.strings.regex_full_match(terms, r"(?s).*\n.*")
+        is_padding &= tf.range(tf.shape(terms)[1]) > 0
+        terms = tf.where(is_padding, "", terms)
+        whole = tf.strings.strip(tf.strings.reduce_join(terms, 1, separator="\n"))
+        rows = term_rows(whole)
+        terms = rows[:, :MOST_TERMS].to_tensor("")
+        ids = self._best.encode_terms(terms)
+        texts, scores, cut, limits = _search(self._best, text, ids)
+        is_spelled = tf.reduce_any(self._best.encode_terms(terms, False) > 0, axis=2)
+        has_room = tf.equal(fitting(ids, limits), ids)[:, :, 0]
+        is_met = is_spelled & has_room & ~is_blank(beginning(text))[:, None]
+        notes = joined(
+            sentence_notes(self._best.tokenizer, text, cut),
+            unread_text(whole, tf.zeros_like(cut), " of the terms"),
+            unread(beyond(rows, MOST_TERMS), "terms"),
+            missing_terms(tf.where(is_met, "", terms)),
         )
-        texts, scores, unread = _search(self._best, text, terms)
-        notes = sentence_notes(self._best.tokenizer, text, unread)
         return {"translations": texts[:, 0], "scores": scores[:, 0], "notes": notes}
 
     def score(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -244,9 +259,9 @@ class SignatureFunctions:
         longest = self._best.search.longest(self._best.max_input_length)
         inputs = self._best.tokenizer.encode(beginning(text))
         targets = self._best.tokenizer.target.encode(beginning(translation))
-        unread = beyond(inputs, self._best.max_input_length)
+        cut = beyond(inputs, self._best.max_input_length)
         notes = joined(
-            sentence_notes(self._best.tokenizer, text, unread),
+            sentence_notes(self._best.tokenizer, text, cut),
             unread_text(translation, beyond(targets, longest), " of the translation"),
         )
         outputs = self.of_ids.score_rows(inputs, targets, longest)
@@ -275,12 +290,13 @@ def with_processor_check(
 
 def _search(
     translator: Translator, text: tf.Tensor, terms: tf.Tensor | None = None
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Translates texts, string (batch,); terms are string (batch, terms).
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Translates texts, string (batch,), with terms from `Translator.encode_terms`.
 
     Returns:
-        Translations, string (batch, nbest), scores, float32 (batch, nbest), and the
-        number of subwords that were not read, int64 (batch,).
+        Translations, string (batch, nbest), scores, float32 (batch, nbest), the number
+        of subwords that were not read, int64 (batch,), and the maximum number of tokens
+        of each translation, int32 (batch,).
     """
     nbest, longest = translator.search.nbest, translator.max_input_length
     text = beginning(text)
@@ -300,12 +316,12 @@ def _search(
         texts = tf.strings.strip(texts) if terms else texts
         return tf.reshape(texts, [rows, nbest]), scores[:, :nbest]
 
-    tensors = [inputs] if terms is None else [inputs, translator.encode_terms(terms)]
-    widths = translator.search.longest(tf.gather(lengths, order))
+    tensors = [inputs] if terms is None else [inputs, terms]
+    limits = translator.search.longest(lengths)
     results = in_parts(
         search,
         [tf.gather(tensor, order) for tensor in tensors],
-        rows_within(SEARCH_POSITIONS, widths),
+        rows_within(SEARCH_POSITIONS, tf.gather(limits, order)),
         [
             tf.TensorSpec([None, nbest], tf.string),
             tf.TensorSpec([None, nbest], tf.float32),
@@ -318,4 +334,5 @@ def _search(
         tf.where(blank, "", texts),
         tf.where(blank, blank_scores, scores),
         tf.where(blank[:, 0], tf.constant(0, tf.int64), beyond(rows, longest)),
+        limits,
     )

@@ -10,8 +10,17 @@ from serving_harness.batching import BatchingParameters, merge
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
-from t2t_repro.serving import id_signatures, server_files, signatures
-from t2t_repro.serving.attention_signature import MAX_LENGTH, MAX_PAIRS
+from t2t_repro.serving import (
+    attention_signature,
+    id_signatures,
+    server_files,
+    signatures,
+)
+from t2t_repro.serving.attention_signature import (
+    MAX_LENGTH,
+    MAX_PAIRS,
+    AttentionSignature,
+)
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.pair_scores import PairScorer
 from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
@@ -109,6 +118,7 @@ def test_translations_contain_their_terms(model, tokenizer):
     search = DecodingConfig(small.BEAM_SIZE, extra_length=20)
     module = ServingModule([model], tokenizer, search, 24, with_terms=True)
     texts = ["one two", "three", "", "four five six"]
+    numbers = [str(n) for n in range(10, 75)]
     terms = [["acht", ""], ["zwei", "neun"], ["acht", ""], ["", ""]]
     outputs = call(module, "terms", texts, terms)
     # The server merges requests with different numbers of terms.
@@ -116,14 +126,19 @@ def test_translations_contain_their_terms(model, tokenizer):
         {"text": np.array(["one two"]), "terms": np.array([["acht"]])},
         {"text": np.array(["three"]), "terms": np.array([["zwei", "neun"]])},
         {"text": np.array(texts[:2]), "terms": np.array([["", "vier"], ["", "elf"]])},
+        {"text": np.array(texts[:2]), "terms": np.array([["elf\nvier"], [""]])},
+        # Twice the 40 terms would be more than the maximum.
+        {"text": np.array(["five"]), "terms": np.array([["\n".join(numbers[:40])]])},
     ]
     templates = Path(server_files.__file__).with_name("templates")
     pad = BatchingParameters.read(templates / server_files.BATCHING, max_batch_size=64)
-    merged = merge(requests, 4, pad.pad_variable_length_inputs)
-    together = call(module, "terms", *merged.values())["translations"].tolist()
-    for each in requests:
-        alone = call(module, "terms", *each.values())["translations"].tolist()
-        assert [together.pop(0) for _ in alone] == alone
+    merged = merge(requests, 7, pad.pad_variable_length_inputs)
+    together = call(module, "terms", *merged.values())
+    for name in ("translations", "notes"):
+        rest = together[name].tolist()
+        for each in requests:
+            alone = call(module, "terms", *each.values())[name].tolist()
+            assert [rest.pop(0) for _ in alone] == alone
     strings = [["acht"], ["zwei\nneun"], ["\nacht"], [""]]
     joined = call(module, "terms", texts, strings)["translations"]
     assert joined.tolist() == outputs["translations"].tolist()
@@ -138,10 +153,18 @@ def test_translations_contain_their_terms(model, tokenizer):
     assert outputs["scores"][2] == 0
     # For a text without terms, the constrained search may find a better translation.
     assert outputs["scores"][3] >= plain["scores"][3] - 1e-4
-    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 terms"):
-        call(module, "terms", ["one"], [["zwei"] * 65])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 terms"):
-        call(module, "terms", ["one"], [["\n" * 64]])
+    # Terms that are ignored do not make the requests of other clients fail.
+    terms = [["\n".join(numbers)], ["acht" * 99 + "\nelf"], [" \r\n" * 65], ["elf"]]
+    outputs = call(module, "terms", ["one", "two", "three", ""], terms)
+    lines = decoded(outputs["translations"])
+    assert "elf" in lines[1].split()
+    lacking = "terms that the translation lacks: "
+    first, *others = decoded(outputs["notes"])
+    assert others == [lacking + "acht" * 20, "", lacking + "elf"]
+    first, names = first.split(f"; {lacking}")
+    assert first == "terms that were not read: 1"
+    assert not {*names.split(", ")} & {*lines[0].split()}
+    assert {*names.split(", "), *lines[0].split()} >= {*numbers[:64]}
     assert "terms" not in ServingModule([model], tokenizer, search, 24).functions
 
 
@@ -244,6 +267,21 @@ def test_a_missing_translation_is_replaced_by_the_models(module, expected):
     )
     longest = max(outputs["target_lengths"])
     assert outputs["target_tokens"].shape[1] == longest
+
+
+def test_attention_cuts_the_models_own_translation_with_a_note(
+    translator, model, monkeypatch
+):
+    text = "ten"
+    (whole,) = translator.translate_ids(translator.encode(tf.constant([text])))[0][:, 0]
+    length = np.count_nonzero(whole)
+    assert length > 4
+    signature = AttentionSignature(model, translator)
+    monkeypatch.setattr(attention_signature, "MAX_LENGTH", 4)
+    outputs = signature(tf.constant([text, text]), tf.constant(["", "z"]))
+    assert int(outputs["target_lengths"][0]) == 4
+    unread = f"subwords of the translation that were not read: {length - 4}"
+    assert decoded(outputs["notes"].numpy()) == [unread, ""]
 
 
 def test_attention_maps_are_bounded(module):
