@@ -83,6 +83,7 @@ class Client(AbstractContextManager["Client"]):
         """
         outputs = ("translations", "scores")
         signature = "split_sentences" if split_sentences else "serving_default"
+        lines = [lines] if isinstance(lines, str) else lines
         for row in self._predict(signature, ("text",), outputs, zip(lines)):
             yield ServedTranslation(*row)
 
@@ -93,6 +94,7 @@ class Client(AbstractContextManager["Client"]):
             UserError: As in `translate`.
         """
         outputs = ("translations", "scores")
+        lines = [lines] if isinstance(lines, str) else lines
         for texts, scores in self._predict("nbest", ("text",), outputs, zip(lines)):
             yield [
                 ServedTranslation(text, score)

@@ -58,6 +58,8 @@ def test_warns_of_texts_that_the_server_did_not_read_completely(server):
         pytest.warns(UserWarning, match="text 2: subwords that were not read: "),
     ):
         list(client.translate(["one", "one two " * 20]))
+        # A string is a single text.
+        assert len([*client.translate("one two"), *client.nbest("one two")]) == 2
 
 
 @pytest.mark.medium
