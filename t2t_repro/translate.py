@@ -67,7 +67,9 @@ def _load(args: Any, lines: int | None) -> Prepared:
     translator: AnyTranslator = plain
     summary = None
     if args.terms is not None:
-        translator = terms = TermTranslator(plain, read_terms(Path(args.terms)))
+        required = read_terms(Path(args.terms))
+        placeholders.check_terms(required)
+        translator = terms = TermTranslator(plain, required)
         summary = terms.summary
         if terms.unwritable:
             cli.log(

@@ -13,7 +13,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from t2t_repro.system.errors import UserError
@@ -106,6 +106,21 @@ class Placeholders:
             if end > start >= (spans[-1][1] if spans else 0):
                 spans.append((start, end))
         return spans
+
+    def check_terms(self, terms: Mapping[str, str] | Sequence[Sequence[str]]) -> None:
+        """Raises UserError if a target term of `TermTranslator` has a placeholder.
+
+        It would be removed from translations, unless the source term is the same.
+        """
+        if isinstance(terms, Mapping):
+            terms = [[target for source, target in terms.items() if source != target]]
+        for term in itertools.chain.from_iterable(terms):
+            for start, end in self.find(term):
+                raise UserError(
+                    f"the term {term!r} contains the placeholder {term[start:end]!r}, "
+                    "which translations have only where their lines have it; change "
+                    "the term or the placeholders"
+                )
 
     def remove(self, line: str, spans: Sequence[Span] | None = None) -> Line:
         """Removes the placeholders of a line, and the spaces that they leave behind.

@@ -6,7 +6,8 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from numbers import Integral
+from typing import Any, TypeVar
 
 from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
@@ -29,6 +30,7 @@ from t2t_repro.translation.translator import (
 )
 from t2t_repro.translation.wrapper import AnyTranslator
 
+_T = TypeVar("_T")
 _WINDOW = 4096  # Maximum number of sentences that are sorted by length together.
 
 
@@ -99,7 +101,7 @@ class TrainedModel:
 
     def translate(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         nbest: int | None = None,
         return_scores: bool = False,
@@ -123,7 +125,8 @@ class TrainedModel:
             return_scores: Whether to return scores, as `nbest` and `alignment` do.
             alignment: Whether to align the words of each hypothesis with the source. An
                 ensemble aligns with its first model.
-            prefixes: Prefix of each translation, or "".
+            prefixes: Prefix of each translation, or "". The translation of a blank
+                sentence is "" nevertheless.
             terms: Lexical constraints: target terms by source term, as in a file of
                 `--terms`, or the list of target terms of each sentence. Cannot be
                 combined with prefixes.
@@ -145,19 +148,25 @@ class TrainedModel:
             score is their mean.
 
         Raises:
-            TypeError: `search` has an unknown setting.
-            UserError: A regular expression in `placeholders` is not valid.
+            TypeError: A text is not a string, or `search` has an unknown setting.
+            UserError: A regular expression in `placeholders` is not valid or matches a
+                term, or a prefix or `min_length` is longer than its translation may be.
             ValueError: A setting is out of range, settings cannot be combined, the
                 numbers of prefixes or lists of terms and sentences differ, or a text
                 has several lines or `split_sentences` is set with `nbest`,
                 `alignment`, `prefixes`, lists of terms or `tensor2tensor_rules`, which
                 are for single sentences.
         """
-        lines = [texts] if isinstance(texts, str) else list(texts)
+        lines = _strings(texts, "texts")
+        patterns = _strings(placeholders, "placeholders")
+        if not isinstance(batch_size, Integral) or batch_size < 1:
+            raise ValueError(
+                f"batch_size is {batch_size!r}, must be a whole number of at least 1"
+            )
         if search.get("sampling"):
             for name in {*search} & {"beam_size", "alpha", "word_penalty"}:
                 raise ValueError(f"{name} cannot be combined with sampling")
-        if prefixes is not None and placeholders:
+        if prefixes is not None and patterns:
             raise ValueError("placeholders cannot be combined with prefixes")
         undivided = [
             name
@@ -173,12 +182,15 @@ class TrainedModel:
         if undivided and (split_sentences or any("\n" in line for line in lines)):
             what = "split_sentences" if split_sentences else "a text with a line break"
             raise ValueError(f"{undivided[0]} cannot be combined with {what}")
+        kept = Placeholders(patterns)
         plain = self._translator(unknown, nbest=nbest, **search)
         translator: AnyTranslator = plain
         if terms is not None:
             if prefixes is not None:
                 raise ValueError("terms cannot be combined with prefixes")
-            translator = required = TermTranslator(plain, _checked(terms, lines))
+            checked = _checked(terms, lines)
+            kept.check_terms(checked)
+            translator = required = TermTranslator(plain, checked)
             if required.unwritable:
                 warnings.warn(
                     f"the model's vocabulary cannot spell "
@@ -186,13 +198,12 @@ class TrainedModel:
                     stacklevel=2,
                 )
         if prefixes is None:
-            patterns = [placeholders] if isinstance(placeholders, str) else placeholders
-            translator = keeper = PlaceholderTranslator(
-                translator, Placeholders(patterns), self._aligner
-            )
+            translator = keeper = PlaceholderTranslator(translator, kept, self._aligner)
             if not undivided:
                 translator = TextTranslator(keeper, self._splitter, split_sentences)
-        starts = _for_each(lines, prefixes, "prefixes")
+        starts = None
+        if prefixes is not None:
+            starts = _for_each(lines, _strings(prefixes, "prefixes"), "prefixes")
         translations: list[Translation] = []
         for part in windows(lines, _WINDOW):
             place = slice(len(translations), len(translations) + len(part))
@@ -262,10 +273,27 @@ class TrainedModel:
         Returns:
             The log probability of each target, EOS included, in nats. An ensemble
             scores with its first model.
+
+        Raises:
+            TypeError: A sentence is not a string.
+            UserError: A target is longer than `pair_scores.MAX_TARGET_LENGTH`.
+            ValueError: A pair does not contain two sentences.
         """
+        sides = []
+        for number, pair in enumerate(pairs):
+            sides.append(_strings(pair, f"pairs[{number}]"))
+            if isinstance(pair, str) or len(sides[-1]) != 2:
+                raise ValueError(f"pairs[{number}] must be a source and a target")
         if self._scorer is None:
             self._scorer = PairScorer(self.model, self.tokenizer)
-        return [score.log_prob for score in self._scorer.score_pairs(pairs)]
+        scores = list(self._scorer.score_pairs((s, t) for s, t in sides))
+        if cut := sum(score.cut for score in scores):
+            warnings.warn(
+                f"cut to {self._scorer.max_input_length} subwords, EOS included: "
+                f"{cut:,} of {len(scores):,} sources",
+                stacklevel=2,
+            )
+        return [score.log_prob for score in scores]
 
 
 def _checked(
@@ -273,25 +301,54 @@ def _checked(
 ) -> Mapping[str, str] | Sequence[Sequence[str]]:
     """Returns valid terms; raises ValueError for others."""
     if isinstance(terms, Mapping):
-        terms = {" ".join(term.split()): terms[term] for term in terms}
-        if "" in terms:
-            raise ValueError("terms contains a blank source term")
-        return terms
+        sources, targets = _terms(terms.keys()), _terms(terms.values())
+        if len({*sources}) < len(sources):
+            raise ValueError("terms contains a source term twice")
+        return dict(zip(sources, targets, strict=True))
     if any(isinstance(row, str) for row in terms):
         raise ValueError("terms must be a dictionary, or one list per sentence")
-    return _for_each(lines, terms, "terms") or []
+    return _for_each(lines, [_terms(row) for row in terms], "terms")
 
 
-def _for_each(
-    lines: Sequence[str], values: Sequence[Any] | None, name: str
-) -> list[Any] | None:
-    """Returns the list of one value per line; raises ValueError if numbers differ."""
-    if values is None:
-        return None
-    values = [values] if isinstance(values, str) else list(values)
+def _terms(values: Iterable[str]) -> list[str]:
+    """Returns terms with single spaces; raises ValueError for a blank term."""
+    terms = [" ".join(term.split()) for term in _strings(values, "terms")]
+    if "" in terms:
+        raise ValueError("terms contains a blank term")
+    return terms
+
+
+def _for_each(lines: Sequence[str], values: list[_T], name: str) -> list[_T]:
+    """Returns the values; raises ValueError if there is not one value per line."""
     if len(values) != len(lines):
         raise ValueError(f"{len(lines):,} sentences, but {len(values):,} {name}")
     return values
+
+
+def _strings(values: Iterable[str], name: str) -> list[str]:
+    """Returns a list of strings; a single string becomes a list.
+
+    Raises:
+        TypeError: A value is not a string, or the values have no order.
+        ValueError: A string contains an unpaired surrogate.
+    """
+    if isinstance(values, str):
+        values = [values]
+    unordered = bytes | Mapping | set | frozenset
+    if isinstance(values, unordered) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be strings, not {type(values).__name__}")
+    strings = list(values)
+    for number, text in enumerate(strings):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{number}] must be a string, not {text!r:.60}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{name}[{number}] contains {text[error.start]!r}, which UTF-8 cannot "
+                "encode"
+            ) from None
+    return strings
 
 
 def load(

@@ -23,6 +23,7 @@ from t2t_repro.fast.first_calls import FirstCalls
 from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
+from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
 from t2t_repro.translation.parallel_batches import batches_at_once, rows_or_few
@@ -144,10 +145,21 @@ class Translator(tf.Module):
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
         """Encodes prefixes of translations: int32 (batch, prefix), 0-padded."""
-        ids = self.tokenizer.target.encode(tf.constant(prefixes))
-        return ids[:, :-1][:, :MAX_INPUT_LENGTH].to_tensor()
+        return self.tokenizer.target.encode(tf.constant(prefixes))[:, :-1].to_tensor()
 
-    def encode_terms(self, terms: tf.Tensor) -> tf.Tensor:
+    def _check_prefixes(self, prefixes: Sequence[str], lengths: np.ndarray) -> None:
+        """Raises UserError if a prefix is too long for sentences of these lengths."""
+        sizes = self.tokenizer.target.encode(tf.constant(prefixes)).row_lengths() - 1
+        for prefix, size, length in zip(prefixes, sizes, lengths, strict=True):
+            limit = self.search.longest(min(int(length), self.max_input_length))
+            if size > limit:
+                raise UserError(
+                    f"the prefix {prefix[:40]!r} has {size:,} subwords, but the "
+                    f"translation of its sentence has at most {limit:,}; shorten it or "
+                    "increase extra_length"
+                )
+
+    def encode_terms(self, terms: tf.Tensor, once: bool = True) -> tf.Tensor:
         """Encodes terms, string (batch, terms), padded with "".
 
         Returns:
@@ -260,6 +272,9 @@ class Translator(tf.Module):
 
         Returns:
             One translation per line, in order; an empty text for a blank line.
+
+        Raises:
+            UserError: A prefix, or the minimum length, exceeds the length limit.
         """
         if not lines:
             return []
@@ -280,6 +295,9 @@ class Translator(tf.Module):
             # The last text is the shortest and has the lowest limit.
             shortest = int(lengths[groups[-1][-1]])
             self.search.check_min_length(min(shortest, self.max_input_length))
+        if prefixes is not None and groups:
+            used = np.concatenate(groups)
+            self._check_prefixes([prefixes[n] for n in used], lengths[used])
         if progress is not None:
             progress(len(lines) - sum(map(len, groups)), 0)
         inputs = (tf.gather(ids, group).to_tensor() for group in groups)

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import t2t_repro
@@ -131,15 +132,25 @@ def test_it_translates_texts_of_several_lines_and_sentences(model):
         ({"alignment": True, "split_sentences": True}, "alignment cannot be"),
         ({"nbest": 3, "beam_size": 2}, "nbest is 3"),
         ({"prefixes": ["a"]}, "2 sentences, but 1 prefixes"),
+        ({"prefixes": ["", "neun " * 50]}, "'neun neun .* has at most"),
         ({"terms": [["a"]]}, "2 sentences, but 1 terms"),
         ({"terms": ["a", "b"]}, "one list per sentence"),
-        ({"terms": {" ": "b"}}, "blank source term"),
+        ({"terms": {" ": "b"}}, "blank term"),
+        ({"terms": [["a"], [" "]]}, "blank term"),
+        ({"terms": {"a  b": "c", "a b": "d"}}, "a source term twice"),
+        ({"terms": {"a": 5}}, r"terms\[0\] must be a string, not 5"),
         ({"terms": {}, "prefixes": ["a", "b"]}, "terms cannot be combined"),
         ({"placeholders": "all", "prefixes": ["a", "b"]}, "placeholders cannot be"),
+        (
+            {"placeholders": "tags", "terms": {"one": "<b>eins</b>"}},
+            "'<b>eins</b>' contains the placeholder '<b>'",
+        ),
         ({"placeholders": ["("]}, "not a valid regular expression"),
         ({"unknown": "drop"}, "unknown is 'drop', must be one of"),
         ({"unknown": "forbid", "never": [7]}, "unknown cannot be combined with never"),
         ({"sampling": Sampling(), "beam_size": 2}, "beam_size cannot be combined"),
+        ({"never": [10**6]}, "never contains 1000000, which is not a target id"),
+        ({"batch_size": 0}, "batch_size is 0, must be a whole number"),
         ({"min_length": 1000}, "min_length is 1000, but the translation of a sentence"),
         ({"length": 3}, "unexpected keyword argument 'length'"),
     ],
@@ -147,6 +158,43 @@ def test_it_translates_texts_of_several_lines_and_sentences(model):
 def test_rejects_settings_that_it_would_ignore(model, settings, message):
     with pytest.raises((ValueError, TypeError, UserError), match=message):
         model.translate(SOURCES[:2], **settings)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (b"one", "texts must be strings, not bytes"),
+        ({"one": 1}, "texts must be strings, not dict"),
+        (None, "texts must be strings, not NoneType"),
+        (["one", b"two"], r"texts\[1\] must be a string, not b'two'"),
+        (["one", None], r"texts\[1\] must be a string, not None"),
+        (["one", "a\ud800"], r"texts\[1\] contains '\\ud800', which UTF-8 cannot"),
+    ],
+)
+def test_rejects_values_that_are_not_texts(model, texts, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        model.translate(texts)
+
+
+def test_reads_any_ordered_texts(model):
+    expected = model.translate(SOURCES[:2])
+    for texts in (tuple(SOURCES[:2]), iter(SOURCES[:2]), np.array(SOURCES[:2])):
+        assert model.translate(texts) == expected
+    numbers = {"batch_size": np.int64(1), "beam_size": np.int64(2)}
+    assert model.translate(SOURCES[:2], **numbers, alpha=np.float32(0.6)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("ab", r"pairs\[0\] must be a source and a target"),
+        (("one",), r"pairs\[0\] must be a source and a target"),
+        (("one", None), r"pairs\[0\]\[1\] must be a string, not None"),
+    ],
+)
+def test_rejects_values_that_are_not_pairs(model, pair, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        model.score([pair])
 
 
 def test_n_best_lists_are_for_single_lines(model):
@@ -166,6 +214,8 @@ def test_it_scores_as_the_command_does(trained, model, tmp_path):
     scores = model.score(zip(SOURCES, targets, strict=True))
     corpus = json.loads(process.out.splitlines()[-1])
     assert sum(scores) == pytest.approx(corpus["log_prob"], abs=1e-3)
+    with pytest.warns(UserWarning, match=r"cut to 512 subwords.*: 1 of 2 sources"):
+        model.score([("one two " * 300, "eins"), ("one", "eins")])
 
 
 def test_a_loaded_model_is_a_keras_model(trained):
@@ -180,6 +230,11 @@ def test_a_loaded_model_is_a_keras_model(trained):
 def test_rejects_a_folder_without_a_model(tmp_path):
     with pytest.raises(Exception, match=str(tmp_path)):
         t2t_repro.load(tmp_path)
+
+
+def test_rejects_an_unknown_precision(trained):
+    with pytest.raises(UserError, match="precision is 'float64', must be one of"):
+        t2t_repro.load(trained.model_dir, precision="float64")
 
 
 def test_the_package_has_only_its_public_names():
