@@ -33,6 +33,7 @@ from t2t_repro.serving.sanitize import (
     unread_text,
 )
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
+from t2t_repro.translation.sentence_rules import FIRST_BREAK
 from t2t_repro.translation.sentences import Sentences, SentenceSplitter
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
@@ -167,13 +168,20 @@ class SignatureFunctions:
         Returns:
             As in `translate`, with the white space between the sentences.
         """
-        return self._join(text, self._splitter.sentences)
+        return self._join(text, self._splitter.sentences, after_space=True)
 
     def _join(
-        self, text: tf.Tensor, divide: Callable[[tf.Tensor], Sentences]
+        self,
+        text: tf.Tensor,
+        divide: Callable[[tf.Tensor], Sentences],
+        after_space: bool = False,
     ) -> dict[str, tf.Tensor]:
-        """Divides texts, translates the parts and joins their translations."""
+        """Divides texts, translates the parts and joins their translations.
+
+        `after_space` is as in `unread_labels`.
+        """
         whole, text = text, beginning(text)
+        lines = tf.strings.regex_replace(text, f"^{FIRST_BREAK}", "")
         parts = divide(text)
         used = tf.where(~is_blank(parts.inputs))
         texts, scores, cut, _ = _search(self._best, tf.gather_nd(parts.inputs, used))
@@ -185,7 +193,7 @@ class SignatureFunctions:
             "scores": tf.math.unsorted_segment_mean(scores[:, 0], rows, batch),
             "notes": joined(
                 unread_text(whole, tf.math.unsorted_segment_sum(cut, rows, batch)),
-                unread_labels(self._best.tokenizer, text, after_space=True),
+                unread_labels(self._best.tokenizer, lines, after_space),
             ),
         }
 

@@ -38,8 +38,12 @@ _WORD_START = "(^|[^\\p{L}\\p{M}\\p{Nd}'\u2019&-])"
 _NOTHING = r"[^\x{0}-\x{10ffff}]"
 _REPORTED = "(?:\u3068|\u3063\u3066|\u306a\u3069|[,\u3001\uff0c])"
 
-LINE_BREAKS = ((r"[ \t\r]*\n[ \t\r\n]*", rf"{FIELD}\0{FIELD}"),)
+_LINE_BREAK = r"[ \t\r]*\n[ \t\r\n]*"
+LINE_BREAKS = ((_LINE_BREAK, rf"{FIELD}\0{FIELD}"),)
 """Rule by which texts are divided into lines, in the form of `sentence_rules`."""
+
+FIRST_BREAK = f"(?:{_LINE_BREAK})?"
+"""Pattern of the separator before the first line. Other spaces remain in the line."""
 
 _CODES = {"deu": "de", "eng": "en", "fra": "fr", "spa": "es"}
 # Languages that write ordinal numbers with a full stop.

@@ -17,6 +17,7 @@ from t2t_repro.tokenizers.tokenizer import LABEL, Tokenizer, row_numbers
 from t2t_repro.translation.sentence_rules import (
     CLAUSE_END,
     FIELD,
+    FIRST_BREAK,
     LINE_BREAKS,
     MARKS,
     SPACE,
@@ -111,7 +112,7 @@ class SentenceSplitter(tf.Module):
     def lines(self, text: tf.Tensor) -> Sentences:
         """Divides texts, string (batch,), only at line breaks (U+000A)."""
         with tf.device("CPU"):
-            return self._divide(text, LINE_BREAKS)
+            return self._divide(text, LINE_BREAKS, FIRST_BREAK)
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def short_lines(self, text: tf.Tensor) -> Sentences:
@@ -120,7 +121,7 @@ class SentenceSplitter(tf.Module):
         A text that has a line with too many subwords is divided into sentences.
         """
         with tf.device("CPU"):
-            lines = self._divide(text, LINE_BREAKS)
+            lines = self._divide(text, LINE_BREAKS, FIRST_BREAK)
             is_long = tf.math.unsorted_segment_max(
                 tf.cast(self._too_long(lines), tf.int32), lines.rows, tf.size(text)
             )
@@ -137,8 +138,13 @@ class SentenceSplitter(tf.Module):
                 )
             )
 
-    def _divide(self, text: tf.Tensor, rules: Sequence[tuple[str, str]]) -> Sentences:
-        """Splits texts where the rules insert `FIELD` around separators."""
+    def _divide(
+        self, text: tf.Tensor, rules: Sequence[tuple[str, str]], before: str = r"\s*"
+    ) -> Sentences:
+        """Splits texts where the rules insert `FIELD` around separators.
+
+        `before` is a regular expression of the separators before a language label.
+        """
         # The parts of a marked copy have the lengths of the parts of the text, because
         # marks that the text contains are replaced by a character of the same length.
         marked = tf.strings.regex_replace(text, MARKS, "\ufffd")
@@ -153,15 +159,15 @@ class SentenceSplitter(tf.Module):
         starts = tf.cumsum(lengths, exclusive=True)
         starts -= tf.gather(starts, tf.gather(parts.row_starts(), rows))
         values = tf.strings.substr(tf.gather(text, rows), starts, lengths)
-        labels = tf.gather(self._labels(text), rows[::2])
+        labels = tf.gather(self._labels(text, before), rows[::2])
         return Sentences(rows[::2], labels, values[::2], values[1::2])
 
-    def _labels(self, text: tf.Tensor) -> tf.Tensor:
+    def _labels(self, text: tf.Tensor, before: str) -> tf.Tensor:
         """Returns the language label of each text and a space, or ""."""
         if not self.tokenizer.has_labels:
             return tf.zeros_like(text)
-        is_labelled = tf.strings.regex_full_match(text, rf"(?s)\s*{LABEL}.*")
-        labels = tf.strings.regex_replace(text, rf"(?s)^\s*({LABEL}).*$", r"\1 ")
+        is_labelled = tf.strings.regex_full_match(text, rf"(?s){before}{LABEL}.*")
+        labels = tf.strings.regex_replace(text, rf"(?s)^{before}({LABEL}).*$", r"\1 ")
         return tf.where(is_labelled, labels, "")
 
     def _too_long(self, sentences: Sentences) -> tf.Tensor:

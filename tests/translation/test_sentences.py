@@ -121,6 +121,12 @@ def test_every_sentence_has_the_language_label_of_its_text():
         *(b"", b">>deu<< One.", b">>deu<< Two.", b">>fra<< Three.", b""),
         *(b"One.", b">>deu<< Two."),
     ]
+    # Without division into sentences, spaces remain, and the label after them is text.
+    texts = [" >>deu<< One.", " \n >>deu<< One.\nTwo."]
+    for divide in (division.lines, division.short_lines):
+        assert divide(tf.constant(texts)).inputs.numpy().tolist() == [
+            *(b" >>deu<< One.", b"", b">>deu<< One.", b">>deu<< Two.")
+        ]
     plain = splitter()
     texts = tf.constant([">>deu<< One. Two."])
     assert plain.sentences(texts).inputs.numpy().tolist() == [b">>deu<< One.", b"Two."]
