@@ -157,6 +157,22 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
     return value
 
 
+def all_checked(owner: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Validates values by name of field; raises UserError that lists the invalid ones.
+
+    Returns the values as `checked` does.
+    """
+    results, complaints = {}, []
+    for name, value in values.items():
+        try:
+            results[name] = checked(owner, name, value, where)
+        except UserError as error:
+            complaints.append(str(error).removeprefix(f"{where}: "))
+    if complaints:
+        raise UserError(f"{where}: {'; '.join(complaints)}")
+    return results
+
+
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
     """Parses 'key=value,key=value' into validated settings.
 
@@ -172,10 +188,8 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
             raise UserError(f"{where}: {key} is given twice")
         texts[key] = value
     check_keys(owner, texts, where)
-    return {
-        key: checked(owner, key, _parsed(owner, key, value), where)
-        for key, value in texts.items()
-    }
+    values = {key: _parsed(owner, key, value) for key, value in texts.items()}
+    return all_checked(owner, values, where)
 
 
 def _parsed(owner: type, name: str, text: str) -> Any:

@@ -144,7 +144,7 @@ def require_accepted(
         return
     remedy = "use another directory"
     if not _FUNCTION.intersection(rejected):
-        remedy += f", or accept with --accept_changes {','.join(rejected)}"
+        remedy += f", or accept with --accept_changes {','.join(changes)}"
     differences = "; ".join(rejected.values())
     raise UserError(
         f"--model_dir {path} holds a model with other settings: {differences}; {remedy}"
