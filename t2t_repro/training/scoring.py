@@ -59,11 +59,18 @@ def validation(
         raise UserError(
             f"{run.problem.name}: the val split is empty; it needs at least one pair"
         )
-
-    if (note := tokenizer_for(run.problem.target_lang).note) and not workers.number:
-        run.log(note)
+    references = [target for _, target in sample]
+    tokenizer = tokenizer_for(run.problem.target_lang, references)
+    if tokenizer.note and not workers.number:
+        run.log(tokenizer.note)
+    if tokenizer.name != "13a":
+        # The package of another tokenizer may be installed before a resumption.
+        identity += f" {tokenizer.name}"
     if any(best.data not in (None, identity) for best in ranked(best_dir)):
-        run.log(f"the validation data have changed, so {best_dir} starts over")
+        run.log(
+            "the validation data or the tokenizer of BLEU have changed, so "
+            f"{best_dir} starts over"
+        )
 
     def validate(step: int) -> None:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
