@@ -60,6 +60,12 @@ def write_litert(
         "never": sorted({PAD_ID, *search.never}),
         # Maximum length of the output by the length of the input.
         "limits": [search.longest(n) for n in range(max_input_length + 1)],
+        # Vocabularies, and shapes of the inputs and of the log probabilities.
+        "sizes": [
+            *(tokenizer.vocab_size, tokenizer.target.vocab_size),
+            *(1, max_input_length),
+            *(search.beam_size, model.vocab_size),
+        ],
     }
     text = json.dumps(settings) + "\n"
     (folder / litert_client.SETTINGS).write_text(text, encoding="utf-8")

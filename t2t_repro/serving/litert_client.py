@@ -61,6 +61,10 @@ class LiteRTTranslator:
     Args:
         folder: Folder of the export.
         interpreter: LiteRT's interpreter with the model; None creates one.
+
+    Raises:
+        OSError: A file of the export is missing.
+        ValueError: A file is damaged, or of another export.
     """
 
     def __init__(self, folder: str | os.PathLike[str], interpreter: Any = None) -> None:
@@ -70,7 +74,7 @@ class LiteRTTranslator:
 
             interpreter = Interpreter(str(folder / MODEL), num_threads=_THREADS)
         self._tokenizer = plain_tokenizer.load(folder)
-        self._settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        self._settings = _read_settings(folder / SETTINGS)
         self._encode = interpreter.get_signature_runner("encode")
         self._step = interpreter.get_signature_runner("step")
         shapes = self._step.get_input_details()
@@ -80,6 +84,14 @@ class LiteRTTranslator:
         }
         self._beam = int(shapes["ids"]["shape"][0])
         self.max_input_length = len(self._settings["limits"]) - 1
+        inputs = self._encode.get_input_details()["inputs"]["shape"]
+        outputs = self._step.get_output_details()["log_probs"]["shape"]
+        sizes = (*self._tokenizer.sizes, *inputs, *outputs)
+        if list(map(int, sizes)) != self._settings["sizes"]:
+            raise ValueError(
+                f"{folder}: {MODEL}, {SETTINGS} and the vocabulary are of different "
+                "exports"
+            )
 
     def translate(self, text: str) -> str:
         """Returns the translation of a sentence; "" for a blank one.
@@ -119,6 +131,17 @@ class LiteRTTranslator:
 
         limit = self._settings["limits"][len(ids)]
         return beam_search(step, self._beam, limit, self._settings)
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    """Returns the settings of the search; raises ValueError if they are damaged."""
+    try:
+        settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if settings.keys() >= {"limits", "sizes"}:
+            return settings
+    except (ValueError, AttributeError):
+        pass
+    raise ValueError(f"{path} is damaged; export the model again")
 
 
 def beam_search(

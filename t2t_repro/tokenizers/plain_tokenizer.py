@@ -56,6 +56,11 @@ class PlainTokenizer:
     def __init__(self, source: _Side, target: _Side) -> None:
         self._source, self._target = source, target
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers of ids of source and target."""
+        return self._source.size, self._target.size
+
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a source text, EOS included; only EOS for a blank text."""
         return self._encode(self._source, text)

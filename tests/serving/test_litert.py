@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -41,6 +42,9 @@ class Graphs:
         specs |= {each.name: each for each in function.input_signature}
         shapes = {name: {"shape": each.shape.as_list()} for name, each in specs.items()}
         runner.get_input_details = lambda: shapes
+        outputs = function.get_concrete_function().structured_outputs.items()
+        outputs = {name: {"shape": each.shape.as_list()} for name, each in outputs}
+        runner.get_output_details = lambda: outputs
         return runner
 
 
@@ -114,6 +118,25 @@ def test_reports_a_line_that_is_cut(model, tokenizer, translator_of, capsys):
     long = client.translate_ids([*[5] * 30, 1])
     assert capsys.readouterr().err == "cut a line of 31 to 24 subwords\n"
     assert long == client.translate_ids([*[5] * 23, 1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sizes": [1] * 6}, "are of different exports"),
+        ({"limits": None}, r"search\.json is damaged; export the model again"),
+    ],
+)
+def test_rejects_files_of_another_export(
+    model, tokenizer, translator_of, tmp_path, change, message
+):
+    translator_of(model, tokenizer, DecodingConfig(1))
+    path = tmp_path / "search.json"
+    values = json.loads(path.read_text()) | change
+    path.write_text(json.dumps({k: v for k, v in values.items() if v}))
+    steps = LiteRTSteps(model, DecodingConfig(1), SOURCE_LENGTH)
+    with pytest.raises(ValueError, match=message):
+        LiteRTTranslator(tmp_path, Graphs(steps))
 
 
 def test_reads_the_same_lines_as_translate(monkeypatch):
