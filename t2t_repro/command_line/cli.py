@@ -29,7 +29,7 @@ EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
 _VERBOSE = "T2T_REPRO_VERBOSE"
 _PATH_FLAG = re.compile(
     r".*_(dir|file|spm|yml|json)|checkpoint|compile_cache|folder|compare|config|gold|"
-    r"test|terms|output|hparams"
+    r"test|terms|tokenizer|output|hparams"
 )
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -64,7 +64,7 @@ class ArgumentParser(argparse.ArgumentParser):
         """Parses the flags and reports unknown flags before missing ones.
 
         A `~` at the start of a path is expanded, because a shell does not expand it in
-        `--flag=~/path`. Raises UserError for a URL instead of a path.
+        `--flag=~/path`. Raises UserError for a URL, or nothing, instead of a path.
         """
         arguments = list(sys.argv[1:] if args is None else args)
         flags = self._option_string_actions
@@ -98,7 +98,9 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def _local_path(flag: str, path: str) -> str:
-    """Expands the home directory in a path; raises UserError for a URL."""
+    """Expands the home directory in a path; raises UserError for a URL or ""."""
+    if not path:
+        raise UserError(f"--{flag} must not be empty")
     if _URL.match(path):
         raise UserError(
             f"--{flag} {path}: a URL is not supported; copy the files to this machine, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -88,7 +89,7 @@ def write_for_comet(
     ):
         with new_text_file(folder / name) as file:
             file.writelines(f"{line}\n" for line in lines)
-        command += f" {flag} {folder / name}"
+        command += f" {flag} {shlex.quote(str(folder / name))}"
     return command
 
 

@@ -65,7 +65,7 @@ def test_translates_and_scores_any_files(trained, tmp_path):
         lines = [pair[side] for pair in tiny.pairs("test")]
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
     source, reference = str(tmp_path / "text.en"), str(tmp_path / "text.de")
-    output, comet = tmp_path / "out.de", tmp_path / "comet"
+    output, comet = tmp_path / "out.de", tmp_path / "comet 1"
     completed = evaluate(
         trained,
         *("--source_file", source, "--reference_file", reference, "--json"),
@@ -89,7 +89,9 @@ def test_translates_and_scores_any_files(trained, tmp_path):
     ]
     assert texts[0] == (tmp_path / "text.en").read_text(encoding="utf-8").splitlines()
     assert texts[1] == output.read_text(encoding="utf-8").splitlines()
-    assert values["comet_command"].startswith(f"comet-score -s {comet}/source.txt -t ")
+    assert values["comet_command"].startswith(
+        f"comet-score -s '{comet}/source.txt' -t "
+    )
     # Existing translations are scored without a model. Without a target language, only
     # the paper's BLEU is missing.
     again = run_command.run(

@@ -14,7 +14,12 @@ _MAX_DIGITS = 15  # All integers of 15 digits are exact in float64.
 
 
 def reject_pointer(path: Path) -> None:
-    """Raises UserError if a file is only a pointer to its contents in Git LFS."""
+    """Raises UserError if a file is only a pointer to its contents in Git LFS.
+
+    Pipes and devices are rejected, too, because files are read twice.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UserError(f"{path} is a pipe or device, but must be a regular file")
     with suppress(OSError), path.open("rb") as file:
         atomic_file.reject_pointer(file.read(64), path)
 
