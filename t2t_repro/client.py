@@ -8,7 +8,7 @@ exported with t2t_repro.export.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server
@@ -102,12 +102,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     raw = bounded_lines(sys.stdin.buffer, _MOST_BYTES)
     notes: list[str] = []
-    lines = _counted(decode_lines(raw, "standard input"), notes)
+    cut = 0
     # On a terminal each line is translated immediately.
     interactive = sys.stdin.isatty()
     transport = connect(server)
     if tokenizer is not None:
         transport = TokenizingTransport(transport, tokenizer)
+
+    def lines() -> Iterator[str]:
+        nonlocal cut
+        for line in decode_lines(raw, "standard input"):
+            cut += len(line) > _MOST_CHARACTERS
+            yield line
 
     def note(number: int, text: str) -> None:
         notes.append(text)
@@ -118,18 +124,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     if interactive:
         batch_size = concurrency = 1
     with Client(transport, batch_size, concurrency, note) as client:
-        for text, score in client.translate(lines, args.split_sentences):
+        for text, score in client.translate(lines(), args.split_sentences):
             print(f"{score:.6f}\t{text}" if args.scores else text, flush=interactive)
     if len(notes) > _NOTES_PRINTED:
         cli.log(f"the same of {len(notes) - _NOTES_PRINTED:,} more lines")
-
-
-def _counted(lines: Iterable[str], notes: Sequence[str]) -> Iterator[str]:
-    """Yields the lines, and at last prints how many the server cuts without a note."""
-    cut = 0
-    for line in lines:
-        cut += len(line) > _MOST_CHARACTERS
-        yield line
     if cut and not notes:
         cli.log(f"the server cuts lines to {_MOST_CHARACTERS:,} characters: {cut:,}")
 

@@ -55,6 +55,13 @@ def test_an_empty_input_gives_an_empty_output(running):
     assert result == (0, "", "")
 
 
+def test_a_line_that_the_server_cuts_is_reported_once(running):
+    line = b" " * 65_536 + b"one two\n"
+    result = client(running, "rest", "--model", "model", stdin=line)
+    assert (result.status, result.out) == (0, "\n")
+    assert result.err == "line 1: characters that were not read: 7\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
