@@ -13,6 +13,7 @@ from t2t_repro.models.generate import decoder_of
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
+from t2t_repro.translation.sentences import SentenceSplitter
 from t2t_repro.translation.translator import MOST_CHARACTERS
 
 MOST_SUBWORDS = 96
@@ -40,7 +41,7 @@ class Inspection:
     search: DecodingConfig  # Settings of the beam search.
     source_names: list[str]  # Source vocabulary: the piece of each id.
     names: list[str]  # Target vocabulary: the piece of each id.
-    cuts: list[str]  # Messages about truncated sentences.
+    cuts: list[str]  # Messages about truncated text, several sentences, and labels.
 
     def name(self, token: int) -> str:
         """Returns the piece of a target id, or a placeholder for an unused row."""
@@ -68,6 +69,7 @@ def inspect_translation(
     text: str,
     translation: str | None,
     search: DecodingConfig,
+    splitter: SentenceSplitter | None = None,
 ) -> Inspection:
     """Translates a sentence and records attention weights and beam search.
 
@@ -80,13 +82,19 @@ def inspect_translation(
         translation: Target of the attention weights; None uses the result of the
             search.
         search: Settings of the beam search.
+        splitter: Rule by which a text of several sentences is recognized.
 
     Raises:
         UserError: `text` or `translation` is not a single sentence of valid UTF-8.
     """
     check_sentence(text, "--text")
-    cuts: list[str] = []
-    source = _encoded(tokenizer, text, "the text", cuts)
+    cuts = tokenizer.notes([text])
+    if splitter is not None and _count_sentences(splitter, text) > 1:
+        cuts.append(
+            "the model reads the text as one sentence and may translate only a part of "
+            "it"
+        )
+    source = _encoded(tokenizer, text, "the text", "translated and shown", cuts)
     decoder = decoder_of(model, search.beam_size)
     beam = trace_beam(decoder, source, search)
     best = beam.results[0].ids
@@ -94,10 +102,11 @@ def inspect_translation(
     if translation is None:
         target = best[:MOST_SUBWORDS]
         if len(best) > MOST_SUBWORDS:
-            cuts.append(_cut("the translation", len(best)))
+            cuts.append(_cut("the translation", len(best), "shown"))
     else:
         check_sentence(translation, "--translation")
-        target = _encoded(tokenizer.target, translation, "the translation", cuts)
+        side = "the translation"
+        target = _encoded(tokenizer.target, translation, side, "shown", cuts)
     return Inspection(
         text=text,
         translation=best_text if translation is None else translation,
@@ -114,17 +123,27 @@ def inspect_translation(
     )
 
 
-def _encoded(tokenizer: Tokenizer, text: str, side: str, cuts: list[str]) -> Ids:
+def _count_sentences(splitter: SentenceSplitter, text: str) -> int:
+    pieces = splitter.sentences(tf.constant([text])).pieces.numpy()
+    return sum(1 for piece in pieces if piece)
+
+
+def _encoded(
+    tokenizer: Tokenizer, text: str, side: str, use: str, cuts: list[str]
+) -> Ids:
     """Encodes a sentence with EOS, truncated to `MOST_SUBWORDS`.
 
-    Appends a message to `cuts` if the sentence is truncated.
+    Appends messages to `cuts` if the sentence is truncated or has unknown tokens.
     """
     ids = tokenizer.encode(tf.constant([text[:MOST_CHARACTERS]]))
     length = int(ids.row_lengths()[0])
     if length > MOST_SUBWORDS:
-        cuts.append(_cut(side, length))
-    return tuple(cut_rows(ids, MOST_SUBWORDS).to_list()[0])
+        cuts.append(_cut(side, length, use))
+    kept = cut_rows(ids, MOST_SUBWORDS).to_list()[0]
+    if unknown := kept.count(tokenizer.unknown_id):
+        cuts.append(f"tokens of {side} that the vocabulary cannot spell: {unknown}")
+    return tuple(kept)
 
 
-def _cut(side: str, length: int) -> str:
-    return f"{side} has {length:,} tokens; the first {MOST_SUBWORDS} are shown"
+def _cut(side: str, length: int, use: str) -> str:
+    return f"{side} has {length:,} tokens; only the first {MOST_SUBWORDS} are {use}"

@@ -13,6 +13,7 @@ from t2t_repro.analysis.pair_attention import pair_attention
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.system.errors import UserError
+from t2t_repro.translation.sentences import SentenceSplitter
 from tests import tiny
 
 SEARCH = DecodingConfig(2, extra_length=3)
@@ -65,15 +66,31 @@ def test_translation_defaults_to_the_search_result(model, tokenizer):
 def test_long_sentence_is_cut_with_a_message(tokenizer):
     # A short search suffices, because the test does not depend on its result.
     model = tiny.random_model()
-    text = " ".join(["one two three"] * 60)
+    text = "One. " + " ".join(["Two three"] * 60)
     whole = len(tokenizer.encode(tf.constant([text])).to_list()[0])
     inspection = inspect_translation(
-        model, tokenizer, text, text, DecodingConfig(1, extra_length=1)
+        *(model, tokenizer, text, text, DecodingConfig(1, extra_length=1)),
+        SentenceSplitter(tokenizer, 512, "en"),
     )
     assert len(inspection.source) == len(inspection.target) == MOST_SUBWORDS
     assert inspection.source[-1] == inspection.target[-1] == 1
-    ending = f"has {whole:,} tokens; the first {MOST_SUBWORDS} are shown"
-    assert inspection.cuts == [f"the text {ending}", f"the translation {ending}"]
+    beginning = f"has {whole:,} tokens; only the first {MOST_SUBWORDS} are"
+    assert inspection.cuts == [
+        "the model reads the text as one sentence and may translate only a part of it",
+        f"the text {beginning} translated and shown",
+        f"the translation {beginning} shown",
+    ]
+
+
+def test_unknown_tokens_are_counted(model, tokenizer, monkeypatch):
+    token = int(tokenizer.encode(tf.constant(["one"]))[0, 0])
+    monkeypatch.setattr(tokenizer, "unknown_id", token)
+    texts = ("one two one", "eins one")
+    inspection = inspect_translation(model, tokenizer, *texts, SEARCH)
+    assert inspection.cuts == [
+        "tokens of the text that the vocabulary cannot spell: 2",
+        "tokens of the translation that the vocabulary cannot spell: 1",
+    ]
 
 
 def test_unused_rows_have_a_placeholder_name(model, tokenizer):

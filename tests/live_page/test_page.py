@@ -6,10 +6,13 @@ import tensorflow as tf
 
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 
+from selenium.webdriver.support.ui import WebDriverWait
+
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 from tests import tiny
+from tests.in_browser import at
 from tests.live_page.live_model import SEARCH, Live, call
 
 pytestmark = pytest.mark.medium
@@ -23,7 +26,7 @@ TEXTS = [source for source, _ in tiny.pairs("train")[:20]] + ODD
 
 
 def test_translations_tokens_and_scores_equal_those_of_python(live):
-    assert [call(live.page, "encode", text) for text in TEXTS] == [
+    assert [call(live.page, "read", text)["ids"] for text in TEXTS] == [
         live.ids(text) for text in TEXTS
     ]
     expected = live.translations(TEXTS)
@@ -46,6 +49,21 @@ def test_page_has_a_javascript_api(live):
     subwords = len(live.tokenizer.encode(tf.constant([long]))[0])
     found = call(live.page, "translate", long, {"beamSize": 1, "prefix": [1]})
     assert found["unread"] == subwords - MAX_INPUT_LENGTH > 0
+
+
+def test_page_reports_what_it_does_not_read(live):
+    reference = "one two " * 300
+    subwords = len(live.ids(reference))
+    live.page.get("about:blank")
+    address = f"{live.address}#view=whatif&text=One.%20Two.&reference={reference}"
+    live.page.get(address.replace("one two ", "one%20two%20"))
+    WebDriverWait(live.page, 60).until(lambda page: at(page, "reference"))
+    (note,) = live.page.find_elements("css selector", "#reference + p")
+    unread = subwords - MAX_INPUT_LENGTH
+    assert note.text == (
+        f"The reference is too long: its last {unread} subwords were not read."
+    )
+    assert "reads the text as one sentence" in at(live.page, "summary").text
 
 
 @pytest.mark.parametrize(

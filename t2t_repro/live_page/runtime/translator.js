@@ -20,10 +20,6 @@ class Translator {
     return { ids: [...ids.slice(0, MOST_SUBWORDS - 1), EOS], unread };
   }
 
-  encode(text) {
-    return this.read(text).ids;
-  }
-
   // Replaces line breaks in the output, so that a translation is a single line.
   decode(ids) {
     return this.tokenizer.decode(ids).replace(/[\r\n]/g, " ");

@@ -11,7 +11,7 @@ function serve(scope) {
       translator = new Translator(new Transformer(model.config, weights), new kinds[model.tokenizer.kind](model.tokenizer));
     },
     translate: (text, options) => withNames(translator.translate(text, options)),
-    encode: (text) => translator.encode(text),
+    read: (text) => translator.read(text),
     inspect: (source, target) => translator.model.inspect(source, target),
     // Returns the log probability and the most likely alternative of each reference token.
     score(source, target, changes) {

@@ -80,6 +80,7 @@ async function architectureView(into, redraw) {
   const size = (row) => Math.sqrt(dot(row, 0, row, 0, row.length));
   into.append(
     heading("The architecture"),
+    shownNote(),
     element("div", { className: "split" }, figure(redraw), opened),
     heading("Follow a token"),
     paragraph(`The vector of “${rowNames[word]}” in layer ${layer + 1} of the ${side}: one row per block, in the order of computation.`),

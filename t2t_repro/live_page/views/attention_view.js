@@ -7,7 +7,7 @@ async function attentionView(into, redraw) {
   const { sourceNames, names } = found.result;
   if (!names.length) return into.append(paragraph("Type a sentence."));
   const seen = await tensors();
-  const [side, kind] = chosen.kind.split("/");
+  const [side, kind] = (KINDS.find(([each]) => each === chosen.kind) || KINDS[2])[0].split("/");
   const layers = side === "encoder" ? CONFIG.layers : CONFIG.decoderLayers;
   const layer = Math.min(chosen.layer, layers - 1);
   const steps = seen[`${side}/layer_${layer}/${kind}_attention/steps`];
@@ -32,9 +32,10 @@ async function attentionView(into, redraw) {
   const matrix = (name) => steps[head].map((row) => row[name]);
   into.append(
     heading("Attention in numbers"),
+    shownNote(),
     formula("Attention(Q, K, V) = softmax(Q Kᵀ / √dₖ) V"),
     element("div", { className: "controls" },
-      choice("attention", KINDS, chosen.kind, choose("kind", String)),
+      choice("attention", KINDS, `${side}/${kind}`, choose("kind", String)),
       choice("layer", counted(layers), layer, choose("layer", Number)),
       choice("head", counted(steps.length), head, choose("head", Number)),
       choice(side === "encoder" ? "token" : "predicted token", queries.map((name, at) => [at, `${at + 1}: ${name}`]), word, choose("word", Number))),

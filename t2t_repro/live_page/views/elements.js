@@ -6,6 +6,7 @@ const number = (value, digits = 3) => value.toFixed(digits).replace("-", MINUS);
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const paragraph = (text, className = "") => element("p", { className }, text);
 const heading = (text) => element("h2", {}, text);
+const unreadNote = (what, unread) => `${what} is too long: its last ${unread} subwords were not read`;
 const formula = (text) => element("p", { className: "formula" }, text);
 
 function tableOf(caption, columns, rows, className = "") {

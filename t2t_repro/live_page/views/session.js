@@ -46,10 +46,12 @@ const chosen = { ...DEFAULTS };
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   for (const [key, value] of given) {
-    if (key in DEFAULTS) chosen[key] = typeof DEFAULTS[key] === "number" ? Math.max(0, Number(value) || 0) : value;
+    if (!Object.hasOwn(DEFAULTS, key)) continue;
+    const at = Math.max(0, Number(value) || 0);
+    chosen[key] = typeof DEFAULTS[key] === "string" ? value : key === "alpha" ? at : Math.round(at);
   }
-  for (const [key, most] of [["pos", 100], ["k", 50], ["pair", CONFIG.dModel]]) chosen[key] = Math.min(Math.round(chosen[key]), most);
-  chosen.beam = Math.min(Math.max(1, Math.round(chosen.beam)), MOST_BEAM);
+  for (const [key, most] of [["pos", 100], ["k", 50], ["pair", CONFIG.dModel], ["beam", MOST_BEAM]]) chosen[key] = Math.min(chosen[key], most);
+  chosen.beam ||= 1;
 }
 
 function writeAddress() {
@@ -77,6 +79,11 @@ async function retranslate(draw) {
 }
 
 const MOST_SHOWN = 96; // Maximum number of tokens per side whose tensors are shown.
+function shownNote() {
+  const most = Math.max(found.result.source.length, found.result.ids.length);
+  return element("p", { className: "quiet", hidden: most <= MOST_SHOWN }, `Only the first ${MOST_SHOWN} tokens of the text and of the translation are shown.`);
+}
+
 async function tensors() {
   const { source, ids } = found.result;
   found.tensors ||= await ask("inspect", source.slice(0, MOST_SHOWN), ids.slice(0, MOST_SHOWN));

@@ -33,15 +33,17 @@ async function draw(focus = null) {
 
 function drawResult() {
   const { translation, score, tokens, unread } = found.result;
-  const cut = unread ? `; the text is too long: its last ${unread} subwords were not read` : "";
+  const cut = unread ? `; ${unreadNote("the text", unread)}` : "";
+  const sentences = [...new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(chosen.text)].filter(({ segment }) => segment.trim());
+  const several = sentences.length > 1 ? "; the model reads the text as one sentence and may translate only a part of it" : "";
   document.getElementById("translation").textContent = translation || "\u2014";
-  document.getElementById("summary").textContent = `score ${number(score)}, ${tokens} tokens${found.prefix.length ? ", with the prefix that you chose" : ""}${cut}`;
+  document.getElementById("summary").textContent = `score ${number(score)}, ${tokens} tokens${found.prefix.length ? ", with the prefix that you chose" : ""}${cut}${several}`;
   draw();
 }
 
 function start() {
   readAddress();
-  if (!VIEWS[chosen.view]) chosen.view = "translate";
+  if (!Object.hasOwn(VIEWS, chosen.view)) chosen.view = "translate";
   text.value = chosen.text;
   for (const [name, [title]] of Object.entries(VIEWS)) {
     const button = element("button", { type: "button", id: `to-${name}` }, title);

@@ -40,8 +40,8 @@ async function whatIfView(into, redraw) {
   const off = chosen.off ? chosen.off.split(",") : [];
   const reference = chosen.reference || translation;
   const changes = changesOf(off);
-  const target = await ask("encode", reference);
-  const changed = await ask("translate", chosen.text, { beamSize: chosen.beam, alpha: chosen.alpha, changes });
+  const { ids: target, unread } = await ask("read", reference);
+  const changed = await ask("translate", chosen.text, { beamSize: chosen.beam, alpha: chosen.alpha, prefix: found.prefix, changes });
   const [before, after] = [await ask("score", source, target), await ask("score", source, target, changes)];
   const total = (symbols) => symbols.reduce((sum, each) => sum + each.logProb, 0);
   const all = switches();
@@ -72,6 +72,7 @@ async function whatIfView(into, redraw) {
     ]),
     heading("Teacher forcing: the loss of each token"),
     element("label", { className: "field", htmlFor: "reference" }, "Reference translation"), given,
+    element("p", { hidden: !unread }, `${unreadNote("The reference", unread)}.`),
     paragraph("During training, the decoder reads the reference translation, shifted right by one position, and predicts all tokens in parallel, each from the preceding tokens of the reference. The loss of a token is the negative logarithm of its probability."),
     tableOf("Loss of each token of the reference, in nats", ["input", "target", "prediction", "loss", "loss, changed model"], before.map((each, at) => [at ? before[at - 1].name : "(start)", each.name, `${each.best} (${percent(Math.exp(each.bestLogProb))})`, number(-each.logProb), number(-after[at].logProb)])),
   );
