@@ -135,9 +135,9 @@ class TensorFile:
         """Returns a prefix of the same files that TensorFlow does not expand.
 
         TensorFlow's reader takes a path with `*`, `?`, `[` or a backslash for a
-        pattern. The result is then a prefix of links to the files.
+        pattern, and rejects invalid UTF-8. The result is then a prefix of links.
         """
-        if not re.search(r"[*?[\\]", str(self.prefix)):
+        if not re.search("[*?[\\\\\udc80-\udcff]", str(self.prefix)):
             return str(self.prefix)
         folder = Path(tempfile.mkdtemp())
         # The reader opens the data files when it needs them.
@@ -207,7 +207,7 @@ def write_tensors(prefix: Path, tensors: Mapping[str, Any]) -> None:
     try:
         with tf.device("CPU"):  # Avoids copying the arrays to a GPU and back.
             tf.raw_ops.SaveV2(
-                prefix=str(prefix),
+                prefix=bytes(prefix),  # The name may be invalid UTF-8.
                 tensor_names=list(tensors),
                 shape_and_slices=[""] * len(tensors),
                 tensors=[tf.convert_to_tensor(t) for t in tensors.values()],

@@ -33,10 +33,11 @@ def check_format(export_dir: Path, file: str, takes_ids: bool = False) -> None:
         UserError: A version does not contain the file or takes another input, or the
             path of a SavedModel is a pattern.
     """
-    if file.endswith(".pb") and re.search(r"[*?[\\]", str(export_dir.resolve())):
+    path = str(export_dir.resolve())
+    if file.endswith(".pb") and re.search("[*?[\\\\\udc80-\udcff]", path):
         raise UserError(
             f"--export_dir {export_dir}: TensorFlow cannot load a SavedModel from a "
-            "path with *, ?, [ or a backslash; name another folder"
+            "path with *, ?, [, a backslash or invalid UTF-8; name another folder"
         )
     for number in _numbers(export_dir):
         version = export_dir / str(number)

@@ -69,7 +69,7 @@ class Monitor:
         self._log: MetricsLog | None = None
         self._validations: MetricsLog | None = None
         if directory is not None:
-            self._writer = tf.summary.create_file_writer(str(directory / TENSORBOARD))
+            self._writer = tf.summary.create_file_writer(bytes(directory / TENSORBOARD))
             self._log = MetricsLog(directory / LOG_FILE, _COLUMNS)
             self._log.cut(start_step)
             self._validations = validation_table(directory, figure)

@@ -301,8 +301,8 @@ def test_keeps_zero_bytes_at_the_end_of_a_string(tmp_path):
     assert checkpoints.TensorFile(tmp_path / "weights").read("text").item() == text
 
 
-@pytest.mark.parametrize("name", ["m[1]", "a*b", "a?b", "a\\b", "[!x]"])
-def test_reads_folders_whose_names_are_patterns(tmp_path, name):
+@pytest.mark.parametrize("name", ["m[1]", "a*b", "a?b", "a\\b", "[!x]", "\udcff"])
+def test_reads_folders_whose_names_are_patterns_or_no_utf8(tmp_path, name):
     checkpoint = checkpoints.save(tmp_path / name, 5, {"w": np.arange(3)})
     np.testing.assert_array_equal(checkpoint.tensors().read("w"), [0, 1, 2])
     variable = tf.Variable([9, 9, 9], dtype=tf.int64)
