@@ -221,11 +221,12 @@ def test_accepts_changed_data_and_hyper_parameters_on_request(
     assert result["averaged_steps"] == [6]
     assert "bleu" in result
     best_bleu = trained_copy.model_dir / "best_bleu"
-    assert f"the validation data have changed, so {best_bleu} starts over" not in lines
+    starts_over = f"{best_bleu} starts over"
+    assert not any(line.endswith(starts_over) for line in lines)
     # A new validation split is accepted, but its scores are not compared.
     (trained_copy.data_dir / "val.de").write_text("eins\n" * 5, encoding="utf-8")
     _, lines = run(trained_copy, changes.replace("6", "8"))
-    assert f"the validation data have changed, so {best_bleu} starts over" in lines
+    assert any(line.endswith(starts_over) for line in lines)
     assert [c.step for c in list_checkpoints(best_bleu)] == [8]
     assert not any(line.startswith("reusing the score") for line in lines)
     # The weights require the old vocabulary.

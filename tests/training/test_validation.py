@@ -1,9 +1,13 @@
 """Tests of the validation loss: cross entropy per token over a whole split."""
 
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.runs import checkpoints
+from t2t_repro.training import scoring
 from t2t_repro.training.validation import ValidationLoss
 from tests.training import toy
 
@@ -40,3 +44,19 @@ def test_loss_is_the_mean_over_the_tokens_of_all_batches():
 
 def test_loss_of_an_empty_split_is_0():
     assert ValidationLoss(toy.model())(iter([])) == 0.0
+
+
+@pytest.mark.parametrize(("data", "is_other"), [("A", True), ("A char", False)])
+def test_scores_of_another_tokenizer_are_not_compared(
+    tmp_path, monkeypatch, data, is_other
+):
+    for name in ("ValidationLoss", "Translator", "search_of", "named_variables"):
+        monkeypatch.setattr(scoring, name, MagicMock())
+    checkpoints.save(tmp_path, 5, {"w": np.zeros(1)}, meta={"data": data})
+    lines = []
+    run = MagicMock(log=lines.append)
+    run.model_dir.best_dir = tmp_path
+    run.problem.target_lang = "th"  # BLEU is computed over characters.
+    run.problem.pairs.return_value = [("a", "b")]
+    scoring.validation(run, *[MagicMock()] * 3, MagicMock(number=0), None, "A")
+    assert any(line.endswith("starts over") for line in lines) is is_other
