@@ -96,8 +96,8 @@ class TextTranslator(TranslatorWrapper):
         """Returns whether any text has several lines or too many subwords."""
         if any("\n" in line for line in lines):
             return True
-        # A character has at most ten subwords.
-        least = self.max_input_length // 10
+        # NFKC and bytes turn the character U+FDFA into 33 subwords.
+        least = self.max_input_length // 33
         texts = [line[:MOST_CHARACTERS] for line in lines if len(line) >= least]
         lengths = self._splitter.tokenizer.encode(
             tf.constant(texts, tf.string)

@@ -2,11 +2,14 @@
 
 import re
 
+import tensorflow as tf
+
 from t2t_repro.translation import text_translator
 from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
+from t2t_repro.translation.sentences import SentenceSplitter
 from t2t_repro.translation.text_translator import TextTranslator
 from t2t_repro.translation.translator import Translation
-from tests.translation.test_sentences import splitter
+from tests.translation.test_sentences import Characters, splitter
 
 
 class Aligner:
@@ -75,6 +78,19 @@ def test_only_long_lines_are_divided_by_default():
     assert [each.divided for each in translations] == [False, True, True]
     translations, lines = translated(["One. Two.", " "], every=False)
     assert lines == ["One. Two.", " "]
+
+
+def test_few_characters_may_have_too_many_subwords():
+    tokenizer, upper = Characters(), Upper()
+    upper.max_input_length = 40
+    pieces = tokenizer._to_pieces
+    tokenizer._to_pieces = lambda text: tf.concat([pieces(text)] * 33, axis=1)
+    keeper = PlaceholderTranslator(upper, Placeholders([]), Aligner())
+    splitter = SentenceSplitter(tokenizer, upper.max_input_length, "en")
+    translator = TextTranslator(keeper, splitter, every=False)
+    (translation,) = translator.translate_window(["a b"])
+    assert translation.divided
+    assert [line for line in upper.lines if line] == ["a", "b"]
 
 
 def test_texts_beyond_the_limit_are_cut_and_marked(monkeypatch):
