@@ -97,6 +97,7 @@ def kernels(device: str) -> list[Kernel]:
         ),
         Kernel("lanes", halves.sum_over_halves, lanes.sum_in_lanes),
         Kernel("top_k", candidates.top_k, top_k_of_chunks.top_k),
+        Kernel("top_k", candidates.largest_log_prob, xla_kernels.largest_log_prob),
     ]
 
 

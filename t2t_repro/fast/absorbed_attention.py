@@ -8,6 +8,7 @@ memory.
 import tensorflow as tf
 from keras import ops
 
+from t2t_repro.fast.xla_kernels import softmax
 from t2t_repro.layers.attention import MultiHeadAttention
 
 
@@ -70,5 +71,5 @@ def biased_softmax(logits: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """Computes softmax(logits + bias) in float32; returns the dtype of the logits."""
     if logits.shape[-1] == 1:
         return ops.ones_like(logits)
-    weights = tf.nn.softmax(ops.cast(logits, "float32") + bias)
+    weights = softmax(ops.cast(logits, "float32") + bias)
     return ops.cast(weights, logits.dtype)

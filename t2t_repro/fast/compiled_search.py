@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from itertools import chain
 from threading import Lock
 
 import tensorflow as tf
 
+from t2t_repro.decoding.candidates import largest_log_prob
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast import xla_kernels
 from t2t_repro.fast.cached_decoder import KVCacheDecoder, Memory, matmuls_of_a_step
 from t2t_repro.fast.flat_attention import is_quantized
 from t2t_repro.fast.small_batch_matmul import StepMatmuls, first_rows
 from t2t_repro.fast.static_decoder import StaticDecoder, transpose_step_weights
+from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.models.generate import as_one, decoder_of, generate
+from t2t_repro.models.precision import uses_avx512
 from t2t_repro.models.transformer import Transformer
 
 SECONDS_THAT_PAY = 4.0
@@ -27,10 +32,6 @@ _LENGTH_MULTIPLE = 32
 
 # Every step attends to the cache slots of all steps, which is slow for long outputs.
 _MAX_STEPS = 256
-
-# With more sentences, matmuls take most of the time, and sentences that are done would
-# have to leave the batch.
-_MOST_SENTENCES = 4
 
 _Shape = tuple[int, int]
 """Number of sentences and padded source length of a compiled program."""
@@ -48,6 +49,9 @@ class CompiledSearch:
         compile_after: Time in seconds that another search may take for batches of one
             shape, before a thread compiles the search for this shape. 0: each shape is
             compiled when it is first used.
+
+    Attributes:
+        most_together: The first result of `most_sentences`.
 
     Raises:
         ValueError: The settings select sampling or `tensor2tensor_rules`.
@@ -69,17 +73,12 @@ class CompiledSearch:
         self._compile_after = compile_after
         self._seconds: dict[_Shape, float] = {}
         self._compiled: dict[_Shape, Future[None]] = {}
-        # Two searches at once with the same program crashed in XLA's kernels for wide
-        # reductions, as in softmax (TensorFlow 2.21; once in thousands of searches).
         self._one_at_a_time = Lock()
         # At exit, Python waits for the thread, because XLA cannot be interrupted.
         self._thread = ThreadPoolExecutor(1)
         attentions = (model.decoder.layer_0.self_attention for model in models)
-        # In int8, XLA multiplies the rows of one sentence as fast as oneDNN, and more
-        # rows more slowly.
-        self.most_sentences = (
-            1 if any(map(is_quantized, attentions)) else _MOST_SENTENCES
-        )
+        most = most_sentences(any(map(is_quantized, attentions)))
+        self.most_together, self._most_per_core = most
         self._matmuls: list[StepMatmuls] = []
         if not compile_after:
             self._copy_weights()
@@ -93,7 +92,8 @@ class CompiledSearch:
             seconds: Time that the other search took.
         """
         shape = sentences, _padded_length(source)
-        if self._ready_length(*shape) is not None or not self._is_supported(shape):
+        ready_for, _ = self._ready_shape(*shape) or (0, 0)
+        if ready_for == sentences or not self._is_supported(shape):
             return
         # The first search of a process also traces, which is not repeated.
         total = self._seconds[shape] + seconds if shape in self._seconds else 0.0
@@ -103,7 +103,7 @@ class CompiledSearch:
 
     def is_ready(self, sentences: int, source: int) -> bool:
         """Returns whether this search can translate a batch; arguments as in `add`."""
-        is_compiled = self._ready_length(sentences, source) is not None
+        is_compiled = self._ready_shape(sentences, source) is not None
         return is_compiled and (not self._compile_after or self._is_up_to_date())
 
     def wait(self) -> None:
@@ -114,34 +114,38 @@ class CompiledSearch:
         """Translates sentences, int32 (batch, source), to ids and scores.
 
         The results are those of `Translator.translate_ids`. `is_ready` must be true.
-        Several threads may call it; their searches run one after the other.
+        Several threads may call it.
         """
-        length = self._ready_length(*inputs.shape) or 0
-        inputs = tf.pad(inputs, [[0, 0], [0, length - inputs.shape[1]]])
+        sentences, _ = inputs.shape
+        inputs = _padded(inputs, *self._ready_shape(*inputs.shape) or inputs.shape)
         memories = self._read(inputs)
         # A direct call would warn that it is traced again for every length.
         search = self._search_memories.get_concrete_function(inputs, memories)
-        with self._one_at_a_time:
-            return search(inputs, memories)
+        may_crash = self._may_use_ynnpack(inputs.shape[0])
+        with self._one_at_a_time if may_crash else nullcontext():
+            ids, scores = search(inputs, memories)
+        return ids[:sentences], scores[:sentences]
 
     def _is_supported(self, shape: _Shape) -> bool:
         sentences, length = shape
         is_short = self._search.longest(length) <= _MAX_STEPS
-        return is_short and sentences <= self.most_sentences
+        return is_short and sentences <= max(self.most_together, self._most_per_core)
 
-    def _ready_length(self, sentences: int, source: int) -> int | None:
-        """Returns the length to pad a batch to; None if no program is compiled."""
+    def _ready_shape(self, sentences: int, source: int) -> _Shape | None:
+        """Returns the shape to pad a batch to; None if no program is compiled."""
         shortest = _padded_length(source)
         if not self._compile_after:
-            return shortest if self._is_supported((sentences, shortest)) else None
-        lengths = [
-            length
+            shape = sentences, shortest
+            return shape if self._is_supported(shape) else None
+        shapes = [
+            (rows, length)
             for (rows, length), compiled in self._compiled.copy().items()
-            if rows == sentences and shortest <= length <= 2 * shortest
+            # The last of several parallel batches may have a sentence less.
+            if rows - 1 <= sentences <= rows and shortest <= length <= 2 * shortest
             # After an error, the other search continues.
             if compiled.done() and not compiled.exception()
         ]
-        return min(lengths, default=None)
+        return min(shapes, default=None)
 
     def _compile(self, shape: _Shape) -> None:
         """Compiles the search for a shape, by translating empty sentences."""
@@ -149,12 +153,29 @@ class CompiledSearch:
             return
         if not self._matmuls:
             self._copy_weights()
-        sentences, length = shape
-        inputs = tf.pad(tf.ones([sentences, 1], tf.int32), [[0, 0], [0, length - 1]])
+        inputs = _padded(tf.ones([1, 1], tf.int32), *shape)
         memories = self._read(inputs)
         search = self._search_memories.get_concrete_function(inputs, memories)
         if not self._is_exiting():
             search(inputs, memories)
+
+    def _may_use_ynnpack(self, sentences: int) -> bool:
+        """Returns whether a program may contain large float32 reductions.
+
+        XLA uses YNNPACK for them (see `xla_kernels.maximum`). In other programs, layer
+        normalization has the largest float32 reduction.
+        """
+        model = self._models[0]
+        elements = sentences * self._search.hypotheses * model.d_model
+        attention = model.decoder.layer_0.self_attention
+        softmax = largest_log_prob.implementation
+        return (
+            elements >= xla_kernels.LARGE_REDUCTION
+            or len(self._models) > 1
+            or self._search.no_repeat_ngram > 0
+            or isinstance(attention, RelativeAttention)
+            or softmax is not xla_kernels.largest_log_prob
+        )
 
     def _is_exiting(self) -> bool:
         """Returns whether the process is about to exit, and waits for the thread."""
@@ -204,6 +225,26 @@ class CompiledSearch:
         return result.ids, result.scores
 
 
+def most_sentences(is_int8: bool) -> tuple[int, int]:
+    """Returns up to how many sentences the compiled search is the faster one.
+
+    The numbers were measured on two cores (docs/speed.md). With more sentences, matmuls
+    take most of the time, and sentences that are done would have to leave the batch.
+
+    Args:
+        is_int8: Whether the matmuls of the search are in int8.
+
+    Returns:
+        The number of sentences of one search, whose matmuls use all cores, and the
+        number for each of several parallel searches, one per core.
+    """
+    if not is_int8:
+        return 4, 4
+    # XLA multiplies the rows of one sentence as fast as oneDNN, which is faster for
+    # more rows only with AVX-512.
+    return 1, 1 if uses_avx512() else 4
+
+
 def seconds_that_pay(model: Transformer, search: DecodingConfig) -> float | None:
     """Returns `compile_after` for a model that translates a few sentences at a time.
 
@@ -216,6 +257,12 @@ def seconds_that_pay(model: Transformer, search: DecodingConfig) -> float | None
     )
     is_possible = not (search.sampling or search.tensor2tensor_rules)
     return SECONDS_THAT_PAY if is_measured and is_possible else None
+
+
+def _padded(inputs: tf.Tensor, rows: int, length: int) -> tf.Tensor:
+    """Pads sentences to a length, and the batch by repeating its last sentence."""
+    inputs = tf.gather(inputs, tf.minimum(tf.range(rows), len(inputs) - 1))
+    return tf.pad(inputs, [[0, 0], [0, length - inputs.shape[1]]])
 
 
 def _padded_length(source: int) -> int:

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from t2t_repro.decoding import candidates
+from t2t_repro.fast.xla_kernels import maximum
 
 SMALLEST_CHUNKED = 1024
 """Minimum number of columns for which rows are divided into chunks."""
@@ -38,7 +39,7 @@ def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
         values = tf.pad(values, [[0, 0], [0, padding]], constant_values=float("-inf"))
     # (rows, chunks * width) -> (rows, chunks, width)
     chunked = tf.reshape(values, [-1, chunks, width])
-    _, best = tf.math.top_k(tf.reduce_max(chunked, axis=2), k)
+    _, best = tf.math.top_k(maximum(chunked), k)
     best = tf.sort(best, axis=1)
     # (rows, k, width) -> (rows, k * width)
     selected = tf.reshape(tf.gather(chunked, best, batch_dims=1), [-1, k * width])

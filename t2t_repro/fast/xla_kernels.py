@@ -1,4 +1,4 @@
-"""Matmuls and random numbers in forms that are faster under XLA on a CPU."""
+"""Functions in forms that suit XLA on a CPU."""
 
 from typing import Any
 
@@ -7,9 +7,13 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 
+from t2t_repro.decoding import candidates
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.layers import functional, seeded_dropout
 from t2t_repro.layers.functional import Shape
+
+LARGE_REDUCTION = 2**15
+"""Number of elements from which XLA uses YNNPACK for a float32 reduction on a CPU."""
 
 
 def in_xla() -> bool:
@@ -61,6 +65,41 @@ def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
     if not in_xla():
         return seeded_dropout.uniform.reference(shape, seed)
     return tf.random.stateless_uniform(shape, seed, alg="threefry")
+
+
+def maximum(x: tf.Tensor) -> tf.Tensor:
+    """Computes the maximum over the last axis, under XLA in float64.
+
+    For float32 reductions of `LARGE_REDUCTION` elements, XLA uses YNNPACK, in which
+    searches with the same program crashed when two threads ran them at once (TensorFlow
+    2.21; once in thousands of searches).
+    """
+    if not in_xla():
+        return tf.reduce_max(x, axis=-1)
+    return tf.cast(tf.reduce_max(tf.cast(x, tf.float64), axis=-1), x.dtype)
+
+
+def softmax(logits: tf.Tensor) -> tf.Tensor:
+    """Computes ``tf.nn.softmax``, under XLA without YNNPACK (see `maximum`)."""
+    if not in_xla():
+        return tf.nn.softmax(logits)
+    exponentials, total = _exponentials(logits, maximum(logits)[..., None])
+    return exponentials / tf.cast(total, tf.float32)
+
+
+def largest_log_prob(rows: tf.Tensor, best: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    """Replaces `candidates.largest_log_prob`, under XLA without YNNPACK."""
+    if not in_xla():
+        return candidates.largest_log_prob.reference(rows, best, ids)
+    _, total = _exponentials(rows, tf.reduce_max(best, axis=1, keepdims=True))
+    return -tf.cast(tf.math.log(total), tf.float32)
+
+
+def _exponentials(x: tf.Tensor, largest: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns ``exp(x - largest)`` and its sum over the last axis in float64."""
+    exponentials = tf.exp(x - largest)
+    wide = tf.cast(exponentials, tf.float64)
+    return exponentials, tf.reduce_sum(wide, axis=-1, keepdims=True)
 
 
 def _transposed_matmul(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:

@@ -42,8 +42,7 @@ def rows_or_few(
 ) -> int:
     """Returns the batch size for sentences that a compiled search may translate.
 
-    It is `rows_at_once`, unless the compiled search, whose matmuls use all cores, is
-    ready for all sentences in one batch.
+    It is `rows_at_once`, unless the compiled search is ready for `rows_of_few`.
 
     Args:
         lengths: Number of tokens of each sentence, the longest first.
@@ -51,10 +50,20 @@ def rows_or_few(
         for_few: The compiled search, if any.
     """
     sentences = len(lengths)
-    if for_few and 0 < sentences <= batch_size:
-        longest = int(lengths[0])
-        if for_few.is_ready(sentences, longest):
-            return sentences
+    if for_few and sentences:
+        rows = rows_of_few(sentences, batch_size, for_few)
+        if for_few.is_ready(rows, int(lengths[0])):
+            return rows
+    return rows_at_once(sentences, batch_size)
+
+
+def rows_of_few(sentences: int, batch_size: int, for_few: CompiledSearch) -> int:
+    """Returns the batch size for the compiled search, at most `batch_size`.
+
+    A few sentences are one batch, whose matmuls use all cores; more are divided.
+    """
+    if sentences <= min(batch_size, for_few.most_together):
+        return sentences
     return rows_at_once(sentences, batch_size)
 
 

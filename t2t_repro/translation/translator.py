@@ -26,7 +26,11 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
-from t2t_repro.translation.parallel_batches import batches_at_once, rows_or_few
+from t2t_repro.translation.parallel_batches import (
+    batches_at_once,
+    rows_of_few,
+    rows_or_few,
+)
 from t2t_repro.translation.translation import ScoredText, Translation
 
 MAX_INPUT_LENGTH = 512
@@ -325,7 +329,9 @@ class Translator(tf.Module):
                 progress(len(group), tokens)
         if self._for_few and free and groups:
             longest, seconds = int(lengths[groups[0][0]]), time.monotonic() - start
-            self._for_few.add(sum(map(len, groups)), longest, seconds)
+            sentences = sum(map(len, groups))
+            size = rows_of_few(sentences, batch_size, self._for_few)
+            self._for_few.add(size, longest, seconds)
         return translations
 
     def _groups(

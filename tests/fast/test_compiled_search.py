@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig, Sampling
-from t2t_repro.fast import compiled_search, int8_matmul
+from t2t_repro.fast import compiled_search, int8_matmul, xla_kernels
 from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.fast.quantization import RangeObserver, quantize_model
 from t2t_repro.models.generate import generate
@@ -108,24 +108,54 @@ def test_compiles_only_a_few_short_sentences(models, tokenizer, monkeypatch):
 def test_a_thread_compiles_shapes_that_took_long(models):
     search = CompiledSearch(models[:1], replace(SEARCH, beam_size=1), compile_after=2.0)
     # The first time of each shape, 9 s, does not count.
-    times = [(1, 17, 9.0), (2, 3, 9.0), (1, 17, 1.5), (2, 3, 1.9), (1, 9, 0.6)]
+    times = [(2, 17, 9.0), (1, 3, 9.0), (2, 17, 1.5), (1, 3, 1.9), (2, 9, 0.6)]
     for sentences, source, seconds in times:
         assert not search.is_ready(sentences, source)
         search.add(sentences, source, seconds)
-    assert [*search._compiled] == [(1, 32)]
-    search._compiled[1, 32].result()
-    # A program also serves sources of half of its length.
-    search._compiled[1, 64] = search._compiled[1, 32]
-    assert [search._ready_length(1, n) for n in (3, 32, 33, 65)] == [32, 32, 64, None]
-    inputs = tf.constant([[5, 6, 1]])
-    expected = Translator(models[:1], None, search._search).translate_ids(inputs)
-    ids, _ = search(inputs)
-    np.testing.assert_array_equal(ids[:, :, : expected[0].shape[2]], expected[0])
+    assert [*search._compiled] == [(2, 32)]
+    search._compiled[2, 32].result()
+    # A program also serves sources of half of its length, and a sentence less.
+    search._compiled[2, 64] = search._compiled[2, 32]
+    ready = [search._ready_shape(2, n) for n in (3, 32, 33, 65)]
+    assert ready == [(2, 32), (2, 32), (2, 64), None]
+    assert search._ready_shape(1, 3) == (2, 32) and not search.is_ready(3, 3)
+    plain = Translator(models[:1], None, search._search)
+    for sentences in (2, 1):
+        inputs = tf.constant([[5, 6, 1], [7, 1, 0]])[:sentences]
+        expected, scores = plain.translate_ids(inputs)
+        ids, ours = search(inputs)
+        np.testing.assert_array_equal(ids[:, :, : expected.shape[2]], expected)
+        np.testing.assert_allclose(ours, scores, atol=1e-4)
     kernel = models[0].decoder.layer_0.feed_forward.hidden.kernel
     before = kernel.numpy()
     kernel.assign(before + 1.0)
     assert not search.is_ready(1, 3)
     kernel.assign(before)
+
+
+@pytest.mark.medium
+def test_programs_of_parallel_searches_do_not_use_ynnpack():
+    """In YNNPACK, two searches at once crashed, but in thousands of them only once."""
+    ynnpack = "__ynn_fusion"
+
+    @tf.function(jit_compile=True)
+    def softmax(x):
+        return tf.nn.softmax(x)
+
+    large = tf.zeros([2, xla_kernels.LARGE_REDUCTION // 2])
+    optimized = softmax.experimental_get_compiler_ir(large)(stage="optimized_hlo")
+    if ynnpack not in optimized:
+        pytest.skip("XLA of this version does not use YNNPACK")
+    fast.install("CPU")
+    # Softmax, its sum over blocks and the maxima of top_k are large reductions.
+    model = tiny.random_model(vocab_divisor=40_007)
+    search = CompiledSearch([model], replace(SEARCH, beam_size=8, min_length=3))
+    assert not search._may_use_ynnpack(4)
+    inputs = tf.ones([4, 160], tf.int32)
+    program = search._search_memories.experimental_get_compiler_ir(
+        inputs, search._read(inputs)
+    )
+    assert ynnpack not in program(stage="optimized_hlo")
 
 
 @pytest.mark.medium

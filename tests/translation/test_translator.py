@@ -2,13 +2,14 @@
 
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig, Sampling
-from t2t_repro.translation.parallel_batches import rows_at_once
+from t2t_repro.translation.parallel_batches import rows_at_once, rows_of_few
 from t2t_repro.translation.translator import (
     MOST_CHARACTERS,
     Translation,
@@ -118,6 +119,18 @@ def test_few_sentences_occupy_all_cores(
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(cores))
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     assert rows_at_once(sentences, batch_size) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentences", "batch_size", "expected"),
+    [(1, 32, 1), (4, 32, 4), (5, 32, 3), (8, 32, 4), (4, 2, 2), (1, 1, 1)],
+)
+def test_more_than_a_few_sentences_are_divided(
+    sentences, batch_size, expected, monkeypatch
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(2))
+    few = SimpleNamespace(most_together=4)
+    assert rows_of_few(sentences, batch_size, few) == expected
 
 
 def test_parallel_translation_causes_no_retracing_warning(

@@ -32,6 +32,7 @@ from benchmarks.report import Result, say
 from t2t_repro import fast
 from t2t_repro.command_line import cli
 from t2t_repro.hparams.fields import MOST_ALPHA
+from t2t_repro.system.cores import usable_cores
 
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
 TASKS = {
@@ -59,9 +60,6 @@ CONTENDERS: dict[str, tuple[str, Result]] = {
 }
 # Programs that also translate small batches.
 SMALL = {FLOAT32, XLA, INT8, XLA_INT8, THEIR_FLOAT32, THEIR_INT8}
-# Programs, and the number of sentences up to which they compile the search after some
-# time. As in `translate`, a process with few sentences uses its cores differently.
-COMPILED = {FLOAT32: 4, INT8: 1}
 PAIRS = (
     *((FLOAT32, THEIR_FLOAT32), (XLA, THEIR_FLOAT32), (BFLOAT16, THEIR_INT8)),
     *((INT8, THEIR_INT8), (XLA_INT8, THEIR_INT8), (INT8, THEIR_FLOAT32)),
@@ -84,6 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measure(args: Namespace, tables: Result) -> None:
     """Times all programs; `tables` gets their speeds and ratios."""
     from t2t_repro.fast import int8_matmul
+    from t2t_repro.fast.compiled_search import most_sentences
     from t2t_repro.models import precision
 
     contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
@@ -100,13 +99,15 @@ def measure(args: Namespace, tables: Result) -> None:
         own(name, TASKS[task], vars(args) | fields)
         for name, (task, fields) in contenders.items()
     ]
+    # As in `translate`, a process with few sentences uses its cores differently.
     for_few = {
         name: (
             own(name, TASKS[OURS], vars(args) | contenders[name][1] | {"xla": None}),
-            n,
+            max(together, per_core * usable_cores()),
         )
-        for name, n in COMPILED.items()
+        for name in (FLOAT32, INT8)
         if name in contenders
+        for together, per_core in [most_sentences(name == INT8)]
     }
     pairs = [*PAIRS, *((FLOAT32, title) for title in reduced)]
     others = contenders.keys() - SMALL

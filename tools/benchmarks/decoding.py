@@ -277,13 +277,14 @@ def translate_in_turn(
     """
     import tensorflow as tf
 
-    from t2t_repro.translation.parallel_batches import rows_or_few
+    from t2t_repro.translation.parallel_batches import rows_of_few, rows_or_few
 
     def translate(batches: Ids) -> list[list[int]]:
         ids = batches.reshape(-1, settings.length)
         if for_few is not None:
+            rows = rows_of_few(len(ids), settings.batch_size, for_few)
             for _ in range(2):  # The first time does not count.
-                for_few.add(len(ids), settings.length, WARM_UP)
+                for_few.add(rows, settings.length, WARM_UP)
             for_few.wait()
         lengths = [settings.length] * len(ids)
         size = rows_or_few(lengths, settings.batch_size, for_few)
