@@ -106,6 +106,10 @@ class CompiledSearch:
         is_compiled = self._ready_shape(sentences, source) is not None
         return is_compiled and (not self._compile_after or self._is_up_to_date())
 
+    def is_parallel(self, sentences: int) -> bool:
+        """Returns whether several searches for as many sentences should run at once."""
+        return sentences <= self._most_per_core and not self._may_crash(sentences)
+
     def wait(self) -> None:
         """Waits until all programs that the thread has begun are compiled."""
         wait(self._compiled.values())
@@ -121,7 +125,7 @@ class CompiledSearch:
         memories = self._read(inputs)
         # A direct call would warn that it is traced again for every length.
         search = self._search_memories.get_concrete_function(inputs, memories)
-        may_crash = self._may_use_ynnpack(inputs.shape[0])
+        may_crash = self._may_crash(inputs.shape[0])
         with self._one_at_a_time if may_crash else nullcontext():
             ids, scores = search(inputs, memories)
         return ids[:sentences], scores[:sentences]
@@ -129,7 +133,8 @@ class CompiledSearch:
     def _is_supported(self, shape: _Shape) -> bool:
         sentences, length = shape
         is_short = self._search.longest(length) <= _MAX_STEPS
-        return is_short and sentences <= max(self.most_together, self._most_per_core)
+        is_fast = sentences <= self.most_together or self.is_parallel(sentences)
+        return is_short and is_fast
 
     def _ready_shape(self, sentences: int, source: int) -> _Shape | None:
         """Returns the shape to pad a batch to; None if no program is compiled."""
@@ -159,7 +164,7 @@ class CompiledSearch:
         if not self._is_exiting():
             search(inputs, memories)
 
-    def _may_use_ynnpack(self, sentences: int) -> bool:
+    def _may_crash(self, sentences: int) -> bool:
         """Returns whether a program may contain large float32 reductions.
 
         XLA uses YNNPACK for them (see `xla_kernels.maximum`). In other programs, layer
@@ -238,11 +243,11 @@ def most_sentences(is_int8: bool) -> tuple[int, int]:
         The number of sentences of one search, whose matmuls use all cores, and the
         number for each of several parallel searches, one per core.
     """
-    if not is_int8:
-        return 4, 4
-    # XLA multiplies the rows of one sentence as fast as oneDNN, which is faster for
-    # more rows only with AVX-512.
-    return 1, 1 if uses_avx512() else 4
+    # XLA multiplies the rows of one sentence in int8 as fast as oneDNN. With AVX-512,
+    # oneDNN is faster for more rows.
+    if uses_avx512():
+        return (1, 0) if is_int8 else (4, 0)
+    return (1, 4) if is_int8 else (4, 8)
 
 
 def seconds_that_pay(model: Transformer, search: DecodingConfig) -> float | None:

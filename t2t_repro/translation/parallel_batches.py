@@ -58,13 +58,14 @@ def rows_or_few(
 
 
 def rows_of_few(sentences: int, batch_size: int, for_few: CompiledSearch) -> int:
-    """Returns the batch size for the compiled search, at most `batch_size`.
+    """Returns the batch size for the compiled search.
 
-    A few sentences are one batch, whose matmuls use all cores; more are divided.
+    A few sentences are one batch, whose matmuls use all cores; more are divided if
+    several compiled searches at once are faster.
     """
-    if sentences <= min(batch_size, for_few.most_together):
-        return sentences
-    return rows_at_once(sentences, batch_size)
+    rows = rows_at_once(sentences, batch_size)
+    together = min(batch_size, for_few.most_together)
+    return rows if sentences > together and for_few.is_parallel(rows) else sentences
 
 
 def batches_at_once() -> int:

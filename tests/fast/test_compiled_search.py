@@ -89,6 +89,15 @@ def test_compiled_int8_search_equals_the_int8_search(tokenizer, norm, beam_size)
 
 
 def test_compiles_only_a_few_short_sentences(models, tokenizer, monkeypatch):
+    fast.install("CPU")
+    monkeypatch.setattr(compiled_search, "uses_avx512", lambda: False)
+    search = CompiledSearch(models[:1], replace(SEARCH, extra_length=50))
+    # Searches of an ensemble do not run at once.
+    ensemble = CompiledSearch(models, SEARCH)
+    assert search.is_ready(8, 1) and not ensemble.is_ready(8, 1)
+    assert search.is_parallel(8) and not ensemble.is_parallel(1)
+    assert not search.is_parallel(9)
+    monkeypatch.setattr(compiled_search, "uses_avx512", lambda: True)
     search = CompiledSearch(models[:1], replace(SEARCH, extra_length=50))
     assert search.is_ready(1, 1) and search.is_ready(4, 192)
     # A source of 193 tokens is padded to 224, and may take 274 steps.
@@ -150,7 +159,7 @@ def test_programs_of_parallel_searches_do_not_use_ynnpack():
     # Softmax, its sum over blocks and the maxima of top_k are large reductions.
     model = tiny.random_model(vocab_divisor=40_007)
     search = CompiledSearch([model], replace(SEARCH, beam_size=8, min_length=3))
-    assert not search._may_use_ynnpack(4)
+    assert not search._may_crash(4)
     inputs = tf.ones([4, 160], tf.int32)
     program = search._search_memories.experimental_get_compiler_ir(
         inputs, search._read(inputs)

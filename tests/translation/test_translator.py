@@ -129,8 +129,10 @@ def test_more_than_a_few_sentences_are_divided(
     sentences, batch_size, expected, monkeypatch
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(2))
-    few = SimpleNamespace(most_together=4)
+    few = SimpleNamespace(most_together=4, is_parallel=lambda rows: rows <= 4)
     assert rows_of_few(sentences, batch_size, few) == expected
+    few.is_parallel = lambda rows: False
+    assert rows_of_few(8, batch_size, few) == 8
 
 
 def test_parallel_translation_causes_no_retracing_warning(
