@@ -20,35 +20,21 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.token_spans import CLOSING, OPENING, UNSPACED, WORD
 from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.insertion import Placeholder, insert
+from t2t_repro.translation.placeholder_patterns import (
+    ALL,
+    PRESETS,
+    Span,
+    compiled,
+    find,
+)
 from t2t_repro.translation.translation import Translation
 from t2t_repro.translation.wrapper import AnyTranslator, Progress, TranslatorWrapper
-
-Span = tuple[int, int]
-"""Index of the first character, and index after the last one."""
-
-PRESETS = {
-    "braces": r"[$#]?\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}",
-    "printf": r"%(?:\([^\s()]+\)|\d+\$)?[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
-    r"(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSrpn@]|%%",
-    "tags": r"</?\w[\w:.-]*(?:\s(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*)?/?>",
-    "urls": r"(?i:(?:https?|ftp)://|\bwww\.)(?:\([^X]*\)|[^X])*"
-    r"(?:\([^X]*\)|[\w/=#&%~+-])".replace(
-        "X", r"\s<>\"()\u3001-\u3003\u3008-\u3011\uff01-\uff0f"
-    ),
-    "emails": r"(?<![\w.+%-])[\w.+%-]*\w@\w[\w-]*(?:\.\w[\w-]*)+",
-}
-"""Regular expressions by name: `{0}` and `{name}`; `%s`, `%(x)d` and `%1$s`;
-`<b>...</b>`; URLs; e-mail addresses."""
-
-ALL = "all"
-"""Name of all presets together."""
 
 # Opening and closing tags: `<b>`, `</b>`, `[url=x]`, `{/if}`.
 _TAG = re.compile(r"([<\[{])(/?)([\w:.-]+).*[>\]}]", re.DOTALL)
 # A placeholder keeps quotes and brackets that contain nothing else.
 _AROUND = ("()", "[]", '""', "''", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb")
 _MOST_NESTED = 100  # Limits the recursion; other tags are not pairs.
-_MOST_CONTEXT = 8  # Characters that may become a part of a placeholder on each side.
 _LETTER = re.compile(rf"(?![_{UNSPACED}])\w")
 
 
@@ -80,7 +66,7 @@ class Placeholders:
 
     def __init__(self, patterns: Sequence[str], name: str = "placeholders") -> None:
         self._patterns = [
-            _compiled(each, name)
+            compiled(each, name)
             for pattern in patterns
             for each in (PRESETS.values() if pattern == ALL else [pattern])
         ]
@@ -94,13 +80,7 @@ class Placeholders:
         White space at the ends of a match is not a part of the placeholder. Adjacent
         characters are if the expression requires them, as `(?<=@)` does.
         """
-        matches = {
-            _with_context(
-                each, text, m.end() - len(m[0].lstrip()), m.start() + len(m[0].rstrip())
-            )
-            for each in self._patterns
-            for m in each.finditer(text)
-        }
+        matches = {span for each in self._patterns for span in find(each, text)}
         spans: list[Span] = []
         for start, end in sorted(matches, key=lambda span: (span[0], -span[1])):
             if end > start >= (spans[-1][1] if spans else 0):
@@ -318,42 +298,6 @@ def mask(line: str, spans: Sequence[Span]) -> MaskedText:
         last = end
     offsets.extend(range(last, len(line) + 1))
     return MaskedText("".join([*texts, line[last:]]), offsets, line, spans)
-
-
-def _compiled(text: str, name: str) -> re.Pattern[str]:
-    """Returns the pattern of a preset or of a regular expression."""
-    if text not in PRESETS and text.isidentifier():
-        raise UserError(
-            f"{name}: unknown preset {text!r}; choose one of "
-            f"{', '.join([*PRESETS, ALL])}, or write (?:{text}) to match this word"
-        )
-    try:
-        pattern = re.compile(PRESETS.get(text, text))
-    except (re.error, OverflowError, RecursionError) as error:
-        raise UserError(
-            f"{name}: {text!r} is not a valid regular expression: {error}"
-        ) from None
-    if pattern.search("") or any(not match[0] for match in pattern.finditer("a b")):
-        raise UserError(
-            f"{name}: the regular expression {text!r} matches the empty text; "
-            "let it match at least one character"
-        )
-    return pattern
-
-
-def _with_context(pattern: re.Pattern[str], text: str, start: int, end: int) -> Span:
-    """Extends a match by the adjacent characters that its look-around needs."""
-    if start >= end or pattern.fullmatch(text[start:end]):
-        return start, end
-    before = len(re.findall(r"\S*\Z", text[max(start - _MOST_CONTEXT, 0) : start])[0])
-    after = len(re.findall(r"\A\S*", text[end : end + _MOST_CONTEXT])[0])
-    for size in range(1, _MOST_CONTEXT + 1):
-        for left, right in ((size, 0), (0, size), (size, size)):
-            low, high = start - min(left, before), end + min(right, after)
-            around = pattern.finditer(text[low:high])
-            if (start - low, end - low) in (match.span() for match in around):
-                return low, high
-    return start, end
 
 
 def _partners(texts: Sequence[str]) -> list[int | None]:
