@@ -86,8 +86,9 @@ class LiteRTTranslator:
         self.max_input_length = len(self._settings["limits"]) - 1
         inputs = self._encode.get_input_details()["inputs"]["shape"]
         outputs = self._step.get_output_details()["log_probs"]["shape"]
-        sizes = (*self._tokenizer.sizes, *inputs, *outputs)
-        if list(map(int, sizes)) != self._settings["sizes"]:
+        sizes = [*map(int, (*self._tokenizer.sizes, *inputs, *outputs))]
+        # Earlier exports do not record their sizes.
+        if sizes != self._settings.get("sizes", sizes):
             raise ValueError(
                 f"{folder}: {MODEL}, {SETTINGS} and the vocabulary are of different "
                 "exports"
@@ -137,7 +138,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
     """Returns the settings of the search; raises ValueError if they are damaged."""
     try:
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if settings.keys() >= {"limits", "sizes"}:
+        if "limits" in settings:
             return settings
     except (ValueError, AttributeError):
         pass
