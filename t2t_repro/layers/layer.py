@@ -33,7 +33,7 @@ class Layer(NotQuantizable, keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         if isinstance(self.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy):
-            NotQuantizable.quantize(self)  # The policy would have no effect.
+            NotQuantizable.quantize(self)  # The layer would ignore the policy.
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the output shape, by default that of the first input."""

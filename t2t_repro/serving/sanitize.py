@@ -85,7 +85,7 @@ def unread_labels(
 def term_rows(text: tf.Tensor) -> tf.RaggedTensor:
     """Splits texts at line breaks into terms: string (batch,) to (batch, terms).
 
-    White space within a term becomes a single space. Blank lines are no terms.
+    White space within a term becomes a single space. Blank lines are skipped.
     """
     text = tf.strings.regex_replace(beginning(text), r"[ \t\r\f\v]+", " ")
     text = tf.strings.regex_replace(text, r" ?\n[ \n]*", "\n")

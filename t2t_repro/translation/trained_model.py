@@ -329,7 +329,7 @@ def _strings(values: Iterable[str], name: str) -> list[str]:
     """Returns a list of strings; a single string becomes a list.
 
     Raises:
-        TypeError: A value is not a string, or the values have no order.
+        TypeError: A value is not a string, or the values are unordered.
         ValueError: A string contains an unpaired surrogate.
     """
     if isinstance(values, str):

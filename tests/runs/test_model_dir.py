@@ -236,7 +236,9 @@ def test_accepts_changes_by_name(new_model, tokenizers):
         new_model.check(changed, metadata)
     with pytest.raises(UserError, match="warmup_steps was 4000, is now 7; use"):
         new_model.check(changed, metadata, {"dropout", "data"})
-    with pytest.raises(UserError, match=r"data was 0{24}.*--accept_changes data"):
+    with pytest.raises(
+        UserError, match=r"data was 0{24}.*changes dropout,warmup_steps,data"
+    ):
         new_model.check(changed, metadata, {"dropout", "warmup_steps"})
     accepted = {"dropout", "warmup_steps", "data"}
     new_model.begin(changed, metadata, tokenizers[0], accepted)
