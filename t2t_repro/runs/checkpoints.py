@@ -396,4 +396,5 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+    text = re.sub(r"\{\{.*?\}\} | \[Op:\w+\]", "", str(error)).strip()
+    return text.splitlines()[0] if text else repr(error)

@@ -169,7 +169,10 @@ def test_detects_one_wrong_byte(saved, model):
     content = bytearray((saved.path / DATA).read_bytes())
     content[len(content) // 2] ^= 1
     (saved.path / DATA).write_bytes(content)
-    with pytest.raises(UserError, match="step-00000007/weights: cannot read"):
+    # Without the name of TensorFlow's function.
+    with pytest.raises(
+        UserError, match=r"00000007/weights: cannot read \S+ \([^{]*\);"
+    ):
         saved.tensors().assign_to(named_variables(model))
 
 
