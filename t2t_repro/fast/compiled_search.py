@@ -107,7 +107,7 @@ class CompiledSearch:
         return is_compiled and (not self._compile_after or self._is_up_to_date())
 
     def is_parallel(self, sentences: int) -> bool:
-        """Returns whether several searches for as many sentences should run at once."""
+        """Returns whether several searches of this size should run at once."""
         return sentences <= self._most_per_core and not self._may_crash(sentences)
 
     def wait(self) -> None:
