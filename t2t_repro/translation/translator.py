@@ -339,14 +339,16 @@ class Translator(tf.Module):
     ) -> list[list[int]]:
         """Returns the indices of the texts of each batch, without blank texts.
 
-        With `tensor2tensor_rules` a translation depends on its batch. Texts are then
-        sorted by number of words and every batch has `batch_size` sentences, as in
+        Texts of invisible characters may have no token; they are blank, too. With
+        `tensor2tensor_rules` a translation depends on its batch. Texts are then sorted
+        by number of words and every batch has `batch_size` sentences, as in
         tensor2tensor (utils/decoding.py:_get_sorted_inputs).
+        is_used = [bool(text.strip()) for text in texts] & (lengths > 1)
         """
         if self.search.tensor2tensor_rules:
             lengths = np.array([len(text.split()) for text in texts])
-        order = np.argsort(-lengths, kind="stable").tolist()
-        indices = [n for n in order if texts[n].strip()]
+        order = np.argsort(-lengths, kind="stable")
+        indices = order[is_used[order]].tolist()
         if not self.search.tensor2tensor_rules:
             for_few = self._for_few if free else None
             batch_size = rows_or_few(lengths[indices], batch_size, for_few)
