@@ -242,12 +242,12 @@ class SignatureFunctions:
         texts, scores, cut, limits = _search(self._best, text, ids)
         is_spelled = tf.reduce_any(self._best.encode_terms(terms, False) > 0, axis=2)
         has_room = tf.equal(fitting(ids, limits), ids)[:, :, 0]
-        is_met = is_spelled & has_room & ~is_blank(beginning(text))[:, None]
+        is_met = is_spelled & has_room & tf.not_equal(texts[:, :1], "")
         notes = joined(
             sentence_notes(self._best.tokenizer, text, cut),
             unread_text(whole, tf.zeros_like(cut), " of the terms"),
             unread(beyond(rows, MOST_TERMS), "terms"),
-            missing_terms(tf.where(is_met, "", terms)),
+            missing_terms(tf.where(is_met | is_blank(terms), "", terms)),
         )
         return {"translations": texts[:, 0], "scores": scores[:, 0], "notes": notes}
 

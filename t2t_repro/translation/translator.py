@@ -154,13 +154,12 @@ class Translator(tf.Module):
     def _check_prefixes(self, prefixes: Sequence[str], lengths: np.ndarray) -> None:
         """Raises UserError if a prefix is too long for sentences of these lengths."""
         sizes = self.tokenizer.target.encode(tf.constant(prefixes)).row_lengths() - 1
-        for prefix, size, length in zip(prefixes, sizes, lengths, strict=True):
+        for prefix, size, length in zip(prefixes, sizes.numpy(), lengths, strict=True):
             limit = self.search.longest(min(int(length), self.max_input_length))
             if size > limit:
                 raise UserError(
-                    f"the prefix {prefix[:40]!r} has {size:,} subwords, but the "
-                    f"translation of its sentence has at most {limit:,}; shorten it or "
-                    "increase extra_length"
+                    f"the prefix {prefix[:40]!r} has {size:,} subwords, but its "
+                    f"translation at most {limit:,}; shorten it or set extra_length"
                 )
 
     def encode_terms(self, terms: tf.Tensor, once: bool = True) -> tf.Tensor:
@@ -343,8 +342,8 @@ class Translator(tf.Module):
         `tensor2tensor_rules` a translation depends on its batch. Texts are then sorted
         by number of words and every batch has `batch_size` sentences, as in
         tensor2tensor (utils/decoding.py:_get_sorted_inputs).
-        is_used = [bool(text.strip()) for text in texts] & (lengths > 1)
         """
+        is_used = [bool(text.strip()) for text in texts] & (lengths > 1)
         if self.search.tensor2tensor_rules:
             lengths = np.array([len(text.split()) for text in texts])
         order = np.argsort(-lengths, kind="stable")

@@ -132,7 +132,7 @@ def test_it_translates_texts_of_several_lines_and_sentences(model):
         ({"alignment": True, "split_sentences": True}, "alignment cannot be"),
         ({"nbest": 3, "beam_size": 2}, "nbest is 3"),
         ({"prefixes": ["a"]}, "2 sentences, but 1 prefixes"),
-        ({"prefixes": ["", "neun " * 50]}, "'neun neun .* has at most"),
+        ({"prefixes": ["", "neun " * 50]}, "'neun neun .* translation at most"),
         ({"terms": [["a"]]}, "2 sentences, but 1 terms"),
         ({"terms": ["a", "b"]}, "one list per sentence"),
         ({"terms": {" ": "b"}}, "blank term"),
