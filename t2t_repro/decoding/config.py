@@ -167,6 +167,18 @@ class DecodingConfig:
                 "min_length or increase extra_length"
             )
 
+    def check_prefix(self, prefix: str, size: int, length: int) -> None:
+        """Raises UserError if a prefix of `size` tokens exceeds the limit.
+
+        `length` is the number of tokens of the input, EOS included.
+        """
+        limit = self.longest(length)
+        if size > limit:
+            raise UserError(
+                f"the prefix {prefix[:40]!r} has {size:,} subwords, but its "
+                f"translation at most {limit:,}; shorten it or set extra_length"
+            )
+
     def constraints(self, prefixes: tf.Tensor | None = None) -> Constraints | None:
         """Returns the constraints of a batch; None if there are none.
 

@@ -247,7 +247,7 @@ def most_sentences(is_int8: bool) -> tuple[int, int]:
     # oneDNN is faster for more rows.
     if uses_avx512():
         return (1, 0) if is_int8 else (4, 0)
-    return (1, 4) if is_int8 else (4, 8)
+    return (1, 2) if is_int8 else (4, 8)
 
 
 def seconds_that_pay(model: Transformer, search: DecodingConfig) -> float | None:

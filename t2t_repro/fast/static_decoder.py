@@ -38,6 +38,7 @@ class StaticDecoder(KVCacheDecoder):
         super().__init__(model, beam_size, matmuls)
         self._slots = FixedKVCacheSlots(**vars(self._slots), width=width)
         self._memory = memory
+        self._shapes: list[tf.TensorShape] = []
 
     def start(self, inputs: tf.Tensor) -> KVCacheState:
         """Returns the state before the first step; folds a short memory."""
@@ -51,7 +52,22 @@ class StaticDecoder(KVCacheDecoder):
                 )
                 cache = cache._replace(cross_keys=keys, cross_values=values)
             caches.append(cache)
-        return state._replace(layers=tuple(caches))
+        state = state._replace(layers=tuple(caches))
+        self._shapes = [tensor.shape for tensor in tf.nest.flatten(state)]
+        return state
+
+    def step(
+        self, ids: tf.Tensor, index: tf.Tensor, state: KVCacheState
+    ) -> tuple[tf.Tensor, KVCacheState]:
+        """Does what `KVCacheDecoder.step` does, with static shapes.
+
+        The loop of the search loses the shapes, by which `xla_kernels` divides
+        reductions.
+        """
+        ids = tf.ensure_shape(ids, [self._memory[1].shape[0], self.beam_size])
+        tensors = map(tf.ensure_shape, tf.nest.flatten(state), self._shapes)
+        state = tf.nest.pack_sequence_as(state, [*tensors])
+        return super().step(ids, index, state)
 
     def _cross_attend(
         self,

@@ -1,5 +1,6 @@
 """Functions in forms that suit XLA on a CPU."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,38 +69,43 @@ def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
 
 
 def maximum(x: tf.Tensor) -> tf.Tensor:
-    """Computes the maximum over the last axis, under XLA in float64.
+    """Computes the maximum over the last axis, under XLA without YNNPACK.
 
-    For float32 reductions of `LARGE_REDUCTION` elements, XLA uses YNNPACK, in which
-    searches with the same program crashed when two threads ran them at once (TensorFlow
-    2.21; once in thousands of searches).
+    XLA uses YNNPACK for float32 reductions of `LARGE_REDUCTION` elements. TensorFlow
+    2.21 crashes, once in thousands of searches, if two threads run such a program at
+    once (`EmitYnnSubgraph` appends to a list that they share). Larger reductions are
+    therefore divided if their shape is static.
     """
-    if not in_xla():
-        return tf.reduce_max(x, axis=-1)
-    return tf.cast(tf.reduce_max(tf.cast(x, tf.float64), axis=-1), x.dtype)
+    return _reduced(tf.reduce_max, x) if in_xla() else tf.reduce_max(x, axis=-1)
 
 
 def softmax(logits: tf.Tensor) -> tf.Tensor:
     """Computes ``tf.nn.softmax``, under XLA without YNNPACK (see `maximum`)."""
     if not in_xla():
         return tf.nn.softmax(logits)
-    exponentials, total = _exponentials(logits, maximum(logits)[..., None])
-    return exponentials / tf.cast(total, tf.float32)
+    exponentials = tf.exp(logits - maximum(logits)[..., None])
+    return exponentials / _reduced(tf.reduce_sum, exponentials)[..., None]
 
 
 def largest_log_prob(rows: tf.Tensor, best: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
     """Replaces `candidates.largest_log_prob`, under XLA without YNNPACK."""
     if not in_xla():
         return candidates.largest_log_prob.reference(rows, best, ids)
-    _, total = _exponentials(rows, tf.reduce_max(best, axis=1, keepdims=True))
-    return -tf.cast(tf.math.log(total), tf.float32)
+    exponentials = tf.exp(rows - tf.reduce_max(best, axis=1, keepdims=True))
+    return -tf.math.log(_reduced(tf.reduce_sum, exponentials)[:, None])
 
 
-def _exponentials(x: tf.Tensor, largest: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns ``exp(x - largest)`` and its sum over the last axis in float64."""
-    exponentials = tf.exp(x - largest)
-    wide = tf.cast(exponentials, tf.float64)
-    return exponentials, tf.reduce_sum(wide, axis=-1, keepdims=True)
+def _reduced(reduce: Callable[..., tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+    """Reduces the last axis in parts of fewer than `LARGE_REDUCTION` elements."""
+    elements = x.shape.num_elements()
+    if elements is None or elements < LARGE_REDUCTION:
+        return reduce(x, axis=-1)
+    sizes = x.shape.as_list()
+    axis = next((n for n, size in enumerate(sizes[:-1]) if size > 1), -1)
+    half = sizes[axis] // 2
+    parts = tf.split(x, [half, sizes[axis] - half], axis)
+    parts = [_reduced(reduce, part) for part in parts]
+    return reduce(tf.stack(parts, -1), axis=-1) if axis < 0 else tf.concat(parts, axis)
 
 
 def _transposed_matmul(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:

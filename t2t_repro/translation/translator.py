@@ -23,7 +23,6 @@ from t2t_repro.fast.first_calls import FirstCalls
 from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
 from t2t_repro.translation.parallel_batches import (
@@ -155,12 +154,8 @@ class Translator(tf.Module):
         """Raises UserError if a prefix is too long for sentences of these lengths."""
         sizes = self.tokenizer.target.encode(tf.constant(prefixes)).row_lengths() - 1
         for prefix, size, length in zip(prefixes, sizes.numpy(), lengths, strict=True):
-            limit = self.search.longest(min(int(length), self.max_input_length))
-            if size > limit:
-                raise UserError(
-                    f"the prefix {prefix[:40]!r} has {size:,} subwords, but its "
-                    f"translation at most {limit:,}; shorten it or set extra_length"
-                )
+            length = min(int(length), self.max_input_length)
+            self.search.check_prefix(prefix, size, length)
 
     def encode_terms(self, terms: tf.Tensor, once: bool = True) -> tf.Tensor:
         """Encodes terms, string (batch, terms), padded with "".
