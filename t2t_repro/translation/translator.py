@@ -163,8 +163,7 @@ class Translator(tf.Module):
         Returns:
             Ids, int32 (batch, terms, length), 0-padded, with at least one term of one
             token. Terms that the vocabulary cannot spell, and with `once` repeated
-            ones, are only padding. Terms longer than any translation are
-            cut, so that they do not fit.
+            ones, are only padding. Terms are cut to the longest translation.
         """
         rows, count = tf.unstack(tf.shape(terms))
         target = self.tokenizer.target
