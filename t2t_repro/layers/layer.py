@@ -32,8 +32,6 @@ class Layer(NotQuantizable, keras.layers.Layer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        if isinstance(self.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy):
-            NotQuantizable.quantize(self)  # The layer would ignore the policy.
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the output shape, by default that of the first input."""

@@ -336,7 +336,7 @@ def _search(
         ],
     )
     texts, scores = (tf.gather(each, tf.argsort(order)) for each in results)
-    # A text of invisible characters may have no token except EOS.
+    # A text of invisible characters may consist of EOS only.
     blank = is_blank(text)[:, None] | (rows.row_lengths() < 2)[:, None]
     blank_scores = tf.constant([[0.0] + [NO_HYPOTHESIS] * (nbest - 1)])
     return (

@@ -1,5 +1,7 @@
 """Exception for mistakes of the user, and numbers in its messages."""
 
+from typing import Any
+
 
 class UserError(Exception):
     """Mistake that the user can correct.
@@ -15,7 +17,18 @@ def counted(number: int, noun: str) -> str:
 
 
 class NotQuantizable:
-    """Base class of layers that reject Keras' quantization."""
+    """Base class of layers that reject Keras' quantization.
+
+    Raises:
+        ValueError: The dtype policy is one for quantized layers.
+    """
+
+    dtype_policy: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if getattr(self.dtype_policy, "quantization_mode", None):
+            NotQuantizable.quantize(self)  # Keras has wrapped `self.quantize`.
 
     def quantize(self, *_: object, **__: object) -> None:
         """Raises ValueError, because Keras would skip the layer."""

@@ -332,7 +332,7 @@ class Translator(tf.Module):
     ) -> list[list[int]]:
         """Returns the indices of the texts of each batch, without blank texts.
 
-        Texts of invisible characters may have no token; they are blank, too. With
+        Texts of invisible characters may lack tokens; they are blank, too. With
         `tensor2tensor_rules` a translation depends on its batch. Texts are then sorted
         by number of words and every batch has `batch_size` sentences, as in
         tensor2tensor (utils/decoding.py:_get_sorted_inputs).
