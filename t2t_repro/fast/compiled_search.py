@@ -146,7 +146,8 @@ class CompiledSearch:
             (rows, length)
             for (rows, length), compiled in self._compiled.copy().items()
             # The last of several parallel batches may have a sentence less.
-            if rows - 1 <= sentences <= rows and shortest <= length <= 2 * shortest
+            if sentences == rows or (sentences == rows - 1 and self.is_parallel(rows))
+            if shortest <= length <= 2 * shortest
             # After an error, the other search continues.
             if compiled.done() and not compiled.exception()
         ]

@@ -115,6 +115,7 @@ def test_compiles_only_a_few_short_sentences(models, tokenizer, monkeypatch):
 
 @pytest.mark.medium
 def test_a_thread_compiles_shapes_that_took_long(models):
+    fast.install("CPU")
     search = CompiledSearch(models[:1], replace(SEARCH, beam_size=1), compile_after=2.0)
     # The first time of each shape, 9 s, does not count.
     times = [(2, 17, 9.0), (1, 3, 9.0), (2, 17, 1.5), (1, 3, 1.9), (2, 9, 0.6)]
@@ -123,10 +124,14 @@ def test_a_thread_compiles_shapes_that_took_long(models):
         search.add(sentences, source, seconds)
     assert [*search._compiled] == [(2, 32)]
     search._compiled[2, 32].result()
-    # A program also serves sources of half of its length, and a sentence less.
+    # A program also serves sources of half of its length.
     search._compiled[2, 64] = search._compiled[2, 32]
     ready = [search._ready_shape(2, n) for n in (3, 32, 33, 65)]
     assert ready == [(2, 32), (2, 32), (2, 64), None]
+    # One of several parallel searches also serves a sentence less.
+    search._most_per_core = 0
+    assert not search.is_ready(1, 3)
+    search._most_per_core = 2
     assert search._ready_shape(1, 3) == (2, 32) and not search.is_ready(3, 3)
     plain = Translator(models[:1], None, search._search)
     for sentences in (2, 1):
