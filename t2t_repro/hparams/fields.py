@@ -15,7 +15,7 @@ import yaml
 
 from t2t_repro.hparams.consistency import check_together
 from t2t_repro.hparams.model_fields import ModelFields
-from t2t_repro.hparams.settings import AUTO, all_checked, check_keys, rule_of, setting
+from t2t_repro.hparams.settings import AUTO, check_keys, checked, rule_of, setting
 from t2t_repro.system.atomic_file import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
@@ -257,7 +257,7 @@ class HParams(ModelFields):
 
     def __post_init__(self) -> None:
         """Validates each field by its rule, then combinations of fields."""
-        for name, value in all_checked(HParams, vars(self), "hparams").items():
+        for name, value in checked(HParams, vars(self), "hparams").items():
             object.__setattr__(self, name, value)
         check_together(self)
 

@@ -16,8 +16,8 @@ import yaml
 
 from t2t_repro.hparams.fields import CPU_DEFAULTS, HParams
 from t2t_repro.hparams.settings import (
-    all_checked,
     check_keys,
+    checked,
     did_you_mean,
     parse_overrides,
 )
@@ -96,7 +96,7 @@ def _values(path: Path) -> dict[str, Any]:
     values = _mapping(path)
     values.pop(_PARENT, None)
     check_keys(HParams, values, str(path))
-    return all_checked(HParams, values, str(path))
+    return checked(HParams, values, str(path))
 
 
 def _mapping(path: Path) -> dict[str, Any]:

@@ -136,41 +136,35 @@ def check_keys(owner: type, values: Mapping[Any, object], where: str) -> None:
         raise UserError(f"{where}: {' '.join(unknown)}")
 
 
-def checked(owner: type, name: str, value: object, where: str) -> Any:
-    """Validates a value of field `name`; raises UserError if it is invalid.
-
-    Returns the value. An int is converted for a float field; no other type is.
-    """
-    kind, optional, rule = field_types(owner)[name]
-    has_auto = rule.plain is not None
-    if (value is None and optional) or (value == AUTO and has_auto):
-        return value
-    if kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not kind:
-        raise UserError(
-            f"{where}: {name} must be {_TYPE_NAMES[kind]}{' or null' * optional}"
-            f"{f' or {AUTO}' * has_auto}, not {value!r} ({type(value).__name__})"
-        )
-    if complaint := rule.complaint(value):
-        raise UserError(f"{where}: {name}={value!r} {complaint}")
-    return value
-
-
-def all_checked(owner: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+def checked(owner: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Validates values by name of field; raises UserError that lists the invalid ones.
 
-    Returns the values as `checked` does.
+    Returns the values. An int is converted for a float field; no other type is.
     """
     results, complaints = {}, []
     for name, value in values.items():
-        try:
-            results[name] = checked(owner, name, value, where)
-        except UserError as error:
-            complaints.append(str(error).removeprefix(f"{where}: "))
+        is_whole_float = field_types(owner)[name][0] is float and type(value) is int
+        results[name] = float(value) if is_whole_float else value
+        if complaint := _complaint(owner, name, results[name]):
+            complaints.append(complaint)
     if complaints:
         raise UserError(f"{where}: {'; '.join(complaints)}")
     return results
+
+
+def _complaint(owner: type, name: str, value: object) -> str | None:
+    """Returns an error message for a value of field `name`, or None."""
+    kind, optional, rule = field_types(owner)[name]
+    has_auto = rule.plain is not None
+    if (value is None and optional) or (value == AUTO and has_auto):
+        return None
+    if type(value) is not kind:
+        return (
+            f"{name} must be {_TYPE_NAMES[kind]}{' or null' * optional}"
+            f"{f' or {AUTO}' * has_auto}, not {value!r} ({type(value).__name__})"
+        )
+    complaint = rule.complaint(value)
+    return f"{name}={value!r} {complaint}" if complaint else None
 
 
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
@@ -189,7 +183,7 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
         texts[key] = value
     check_keys(owner, texts, where)
     values = {key: _parsed(owner, key, value) for key, value in texts.items()}
-    return all_checked(owner, values, where)
+    return checked(owner, values, where)
 
 
 def _parsed(owner: type, name: str, text: str) -> Any:
