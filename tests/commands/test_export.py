@@ -212,7 +212,7 @@ def test_ctranslate2_reads_its_format(trained, tmp_path):
         ),
         (["--model_name", "a b"], "--model_name a b is not valid in a URL"),
         (["--model_dir", "/nowhere"], "/nowhere holds no model"),
-        (["--max_input_length", "0"], "must be a whole number of at least 1"),
+        (["--max_input_length", "1"], "must be a whole number of at least 2"),
         (["--format", "onnx"], "invalid choice"),
     ],
 )
