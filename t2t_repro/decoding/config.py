@@ -64,7 +64,8 @@ class DecodingConfig:
             sampling.
         alpha: Exponent of the length penalty, at least 0. Not used by sampling.
         extra_length: An output has at most `length_factor` times the tokens of the
-            input plus this number, EOS included in both.
+            input plus this number, EOS included in both. It and the other whole numbers
+            are at most 100,000.
         nbest: Number of hypotheses per sentence, in beam search at most `beam_size`.
             The best hypothesis does not depend on it.
         min_length: Minimum number of tokens of an output, EOS included.
