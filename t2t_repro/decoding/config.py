@@ -42,6 +42,9 @@ class Sampling:
 
     def __post_init__(self) -> None:
         """Rejects values out of range."""
+        for name in ("temperature", "top_p"):
+            if not isinstance(value := getattr(self, name), int | float | np.number):
+                raise ValueError(f"{name} is {value!r}, must be a number")
         if not self.temperature > 0:
             raise ValueError(
                 f"temperature is {self.temperature}, must be above 0; use "

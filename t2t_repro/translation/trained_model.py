@@ -31,6 +31,7 @@ from t2t_repro.translation.translator import (
 from t2t_repro.translation.wrapper import AnyTranslator
 
 _T = TypeVar("_T")
+_NOT_OF_SAMPLING = {"algorithm", "alpha", "beam_size", "word_penalty"}
 _WINDOW = 4096  # Maximum number of sentences that are sorted by length together.
 
 
@@ -148,7 +149,8 @@ class TrainedModel:
             score is their mean.
 
         Raises:
-            TypeError: A text is not a string, or `search` has an unknown setting.
+            TypeError: A text is not a string, `never` is not iterable, or `search` has
+                an unknown setting.
             UserError: A regular expression in `placeholders` is not valid or matches a
                 term, or a prefix or `min_length` is longer than its translation may be.
             ValueError: A setting is out of range, settings cannot be combined, the
@@ -164,7 +166,7 @@ class TrainedModel:
                 f"batch_size is {batch_size!r}, must be a whole number of at least 1"
             )
         if search.get("sampling"):
-            for name in {*search} & {"beam_size", "alpha", "word_penalty"}:
+            for name in {*search} & _NOT_OF_SAMPLING:
                 raise ValueError(f"{name} cannot be combined with sampling")
         if prefixes is not None and patterns:
             raise ValueError("placeholders cannot be combined with prefixes")
@@ -235,6 +237,8 @@ class TrainedModel:
         if search.get("never") is not None:
             if unknown is not None:
                 raise ValueError("unknown cannot be combined with never")
+            if not isinstance(search["never"], Iterable):
+                raise TypeError(f"never must be token ids, not {search['never']!r}")
             search["never"] = tuple(search["never"])
         config = self._loaded.search(unknown=unknown, **search)
         key = config, unknown
@@ -275,10 +279,12 @@ class TrainedModel:
             scores with its first model.
 
         Raises:
-            TypeError: A sentence is not a string.
+            TypeError: A sentence is not a string, or `pairs` is not iterable.
             UserError: A target is longer than `pair_scores.MAX_TARGET_LENGTH`.
             ValueError: A pair does not contain two sentences.
         """
+        if not isinstance(pairs, Iterable):
+            raise TypeError(f"pairs must be pairs of strings, not {pairs!r}")
         sides = []
         for number, pair in enumerate(pairs):
             sides.append(_strings(pair, f"pairs[{number}]"))
@@ -305,7 +311,7 @@ def _checked(
         if len({*sources}) < len(sources):
             raise ValueError("terms contains a source term twice")
         return dict(zip(sources, targets, strict=True))
-    if any(isinstance(row, str) for row in terms):
+    if not isinstance(terms, Iterable) or any(isinstance(row, str) for row in terms):
         raise ValueError("terms must be a dictionary, or one list per sentence")
     return _for_each(lines, [_terms(row) for row in terms], "terms")
 

@@ -45,6 +45,8 @@ def test_rejects_settings_out_of_range(settings, message):
     [
         ({"temperature": 0.0}, "temperature is 0.0.*beam_size 1"),
         ({"temperature": float("nan")}, "temperature is nan"),
+        ({"temperature": "1"}, "temperature is '1', must be a number"),
+        ({"top_p": None}, "top_p is None, must be a number"),
         ({"top_k": -1}, "top_k is -1"),
         ({"top_k": 1.5}, "top_k is 1.5"),
         ({"top_p": 0.0}, "top_p is 0.0"),

@@ -148,7 +148,7 @@ def test_converts_scores_to_log_probabilities_and_back():
 
 
 def test_rejects_an_unknown_algorithm():
-    with pytest.raises(ValueError, match=r"algorithm is marina.*opennmt"):
+    with pytest.raises(ValueError, match=r"algorithm is .marina..*opennmt"):
         DecodingConfig(algorithm="marina")
 
 

@@ -149,6 +149,10 @@ def test_it_translates_texts_of_several_lines_and_sentences(model):
         ({"unknown": "drop"}, "unknown is 'drop', must be one of"),
         ({"unknown": "forbid", "never": [7]}, "unknown cannot be combined with never"),
         ({"sampling": Sampling(), "beam_size": 2}, "beam_size cannot be combined"),
+        ({"sampling": Sampling(), "algorithm": "t2t"}, "algorithm cannot be combined"),
+        ({"algorithm": ["t2t"]}, r"algorithm is \['t2t'\], must be one of"),
+        ({"never": 5}, "never must be token ids, not 5"),
+        ({"terms": 3}, "one list per sentence"),
         ({"never": [10**6]}, "never contains 1000000, which is not a target id"),
         ({"batch_size": 0}, "batch_size is 0, must be a whole number"),
         ({"min_length": 1000}, "min_length is 1000, but the translation of a sentence"),
@@ -195,6 +199,11 @@ def test_reads_any_ordered_texts(model):
 def test_rejects_values_that_are_not_pairs(model, pair, message):
     with pytest.raises((TypeError, ValueError), match=message):
         model.score([pair])
+
+
+def test_rejects_a_value_other_than_pairs(model):
+    with pytest.raises(TypeError, match="pairs must be pairs of strings, not None"):
+        model.score(None)
 
 
 def test_n_best_lists_are_for_single_lines(model):

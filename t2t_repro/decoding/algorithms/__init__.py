@@ -27,8 +27,9 @@ def algorithm_class(
         "transformers": TransformersSearch,
         "opennmt": OpenNMTSearch,
     }
-    if name not in classes:
-        raise ValueError(f"algorithm is {name}, must be one of {', '.join(classes)}")
+    # A list makes names of other types unknown instead of unhashable.
+    if name not in [*classes]:
+        raise ValueError(f"algorithm is {name!r}, must be one of {', '.join(classes)}")
     if not tensor2tensor_rules:
         return classes[name]
     if name != "t2t":
