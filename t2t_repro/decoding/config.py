@@ -32,7 +32,7 @@ class Sampling:
         seed: Seed of the random numbers. Equal sentences get equal samples.
 
     Raises:
-        ValueError: temperature, top_k or top_p is out of range.
+        ValueError: A value is out of range.
     """
 
     temperature: float = 1.0
@@ -45,6 +45,8 @@ class Sampling:
         for name in ("temperature", "top_p"):
             if not isinstance(value := getattr(self, name), int | float | np.number):
                 raise ValueError(f"{name} is {value!r}, must be a number")
+        if not isinstance(self.seed, int | np.integer):
+            raise ValueError(f"seed is {self.seed!r}, must be a whole number")
         if not self.temperature > 0:
             raise ValueError(
                 f"temperature is {self.temperature}, must be above 0; use "

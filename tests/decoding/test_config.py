@@ -47,6 +47,7 @@ def test_rejects_settings_out_of_range(settings, message):
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"temperature": "1"}, "temperature is '1', must be a number"),
         ({"top_p": None}, "top_p is None, must be a number"),
+        ({"seed": 1.5}, "seed is 1.5, must be a whole number"),
         ({"top_k": -1}, "top_k is -1"),
         ({"top_k": 1.5}, "top_k is 1.5"),
         ({"top_p": 0.0}, "top_p is 0.0"),
