@@ -74,11 +74,11 @@ _NUMERAL = re.compile("[0-9ix]|[0-9ivx]{2,}")
 _NOT_ABBREVIATED = frozenset(("etc", "usw", "usf", "u.s.w", "dgl", "I"))
 # Regular expressions; # follows words that are abbreviations only before a number.
 _MORE = {
-    "en": "Mt Ft Sept approx cf esp no# Figs?# Vol# Eqs?# Sec# Ch# Apt# p# vol# fig# "
-    "ft# al#",
+    "en": "Mt Ft Ing Sra Sept approx cf esp no# Figs?# Vol# Eqs?# Sec# Ch# Apt# p# "
+    "vol# fig# ft# al#",
     "de": r"Mt Abs Bd Dipl(?:\.-Ing)? Hr Fr Frl Fa Hl Hrsg Jh Kap Abb Tel Str Jan Feb "
-    "Aug Sept Okt Nov Dez bspw ehem exkl geb gegr gest inkl insb max min mtl rd zzgl "
-    r"med nat phil Tab# Aufl# \p{L}+str#",
+    "Aug Sept Okt Nov Dez Ing Tsd bspw dt ehem engl exkl frz geb gegr gest inkl "
+    r"insb max min mtl rd zzgl med nat phil Tab# Aufl# \p{L}+str#",
     "es": "EE",
     "fr": "Mgr Dr Me Pr St Ste janv févr juil sept oct nov déc no n",
     "it": "dott prof sigg? pag#",
