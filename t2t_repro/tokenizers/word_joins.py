@@ -4,8 +4,9 @@ import re
 
 from t2t_repro.tokenizers.tokenizer import WORD_PIECE_SUFFIX, Tokenizer
 
-# Closing punctuation, which is never directly before a word.
-_CLOSING = tuple(".,;:!?)]}")
+# Closing punctuation, which is never directly before a word. It lacks the semicolon,
+# which also ends the code of an escaped character, as in "\1078;_".
+_CLOSING = tuple(".,:!?)]}")
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 

@@ -1,5 +1,7 @@
 """Pieces that end or begin in the middle of a word."""
 
+from types import SimpleNamespace
+
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.tokenizers.word_joins import word_joins
@@ -30,3 +32,14 @@ def test_sentencepiece_pieces_without_mark_join_the_last(tmp_path):
     inside = dict(zip(tokenizer.pieces, joins_last, strict=True))
     assert inside["d"] and inside["<0xC3>"]
     assert not inside["\u2581the"] and not inside["!"] and not inside["</s>"]
+
+
+def test_the_code_of_an_escaped_character_ends_a_word():
+    r"""tensor2tensor writes a character outside of the vocabulary as in "\1078;"."""
+    pieces = ["<pad>_", "<EOS>_", "\\", "1078", ";_", "78;_", "._", "the_"]
+    tokenizer = SimpleNamespace(pieces=pieces, file_name="v.subwords")
+    joins_next, _ = word_joins(tokenizer, len(pieces))
+    assert [*zip(pieces, joins_next, strict=True)][2:] == [
+        *(("\\", True), ("1078", True), (";_", False), ("78;_", False)),
+        *(("._", True), ("the_", False)),
+    ]
