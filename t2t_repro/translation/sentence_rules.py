@@ -80,7 +80,7 @@ _MORE = {
     "Aug Sept Okt Nov Dez Ing Tsd bspw dt ehem engl exkl frz geb gegr gest inkl "
     r"insb max min mtl rd zzgl med nat phil Tab# Aufl# \p{L}+str#",
     "es": "EE",
-    "fr": "Mgr Dr Me Pr St Ste janv févr juil sept oct nov déc no n",
+    "fr": "Mgr Dr Me Pr St Ste janv févr juil oct nov déc no n sept# vol#",
     "it": "dott prof sigg? pag#",
 }
 # Words that begin sentences, and are neither names nor nouns after an ordinal.
@@ -186,6 +186,8 @@ def _abbreviations(language: str) -> _Abbreviations:
     for word in words:
         if word.endswith("#"):
             numeric.add(word[:-1])
+        elif f"{word}#" in words:
+            continue
         elif word[:1].isupper():
             capitalized.add(word)
         else:
