@@ -15,7 +15,7 @@ import yaml
 
 from t2t_repro.hparams.consistency import check_together
 from t2t_repro.hparams.model_fields import ModelFields
-from t2t_repro.hparams.settings import AUTO, check_keys, checked, rule_of, setting
+from t2t_repro.hparams.settings import AUTO, checked, rule_of, setting
 from t2t_repro.system.atomic_file import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
@@ -291,8 +291,7 @@ class HParams(ModelFields):
 
     def replace(self, **changes: Any) -> HParams:
         """Returns a copy with changed values; raises UserError for an invalid one."""
-        check_keys(HParams, changes, "hparams")
-        return dataclasses.replace(self, **changes)
+        return dataclasses.replace(self, **checked(HParams, changes, "hparams"))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all values by name, in the order of declaration."""

@@ -16,7 +16,6 @@ import yaml
 
 from t2t_repro.hparams.fields import CPU_DEFAULTS, HParams
 from t2t_repro.hparams.settings import (
-    check_keys,
     checked,
     did_you_mean,
     parse_overrides,
@@ -95,7 +94,6 @@ def _values(path: Path) -> dict[str, Any]:
     """Returns the validated values in a file, without the name of the parent."""
     values = _mapping(path)
     values.pop(_PARENT, None)
-    check_keys(HParams, values, str(path))
     return checked(HParams, values, str(path))
 
 

@@ -114,42 +114,40 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def check_keys(owner: type, values: Mapping[Any, object], where: str) -> None:
-    """Raises UserError if keys are not fields of `owner`; suggests similar fields.
+def checked(owner: type, values: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Validates values by name of field; raises UserError that lists all mistakes.
 
     Args:
         owner: Dataclass. Its `other_names`, if any, maps names of other systems to
             fields.
-        values: Values by key.
+        values: Values by name. Other keys than names of fields are mistakes.
         where: File or flag in the message.
+
+    Returns:
+        The values. An int is converted for a float field; no other type is.
     """
-    fields, others = field_types(owner), getattr(owner, "other_names", {})
-    unknown = []
-    for key in values:
-        if key not in fields:
-            hint = did_you_mean(str(key), fields)
-            if key in others:
-                hint = f"; did you mean {others[key]!r}?"
-            hint = hint or f"; choose from {', '.join(fields)}"
-            unknown.append(f"unknown hyper-parameter {key!r}{hint}")
-    if unknown:
-        raise UserError(f"{where}: {' '.join(unknown)}")
-
-
-def checked(owner: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Validates values by name of field; raises UserError that lists the invalid ones.
-
-    Returns the values. An int is converted for a float field; no other type is.
-    """
-    results, complaints = {}, []
+    fields, results, invalid, unknown = field_types(owner), {}, [], []
     for name, value in values.items():
-        is_whole_float = field_types(owner)[name][0] is float and type(value) is int
+        if name not in fields:
+            unknown.append(_unknown(owner, name))
+            continue
+        is_whole_float = fields[name][0] is float and type(value) is int
         results[name] = float(value) if is_whole_float else value
         if complaint := _complaint(owner, name, results[name]):
-            complaints.append(complaint)
-    if complaints:
-        raise UserError(f"{where}: {'; '.join(complaints)}")
+            invalid.append(complaint)
+    if mistakes := [*invalid, *filter(None, [" ".join(unknown)])]:
+        raise UserError(f"{where}: {'; '.join(mistakes)}")
     return results
+
+
+def _unknown(owner: type, name: object) -> str:
+    """Returns an error message for a name that is not a field; suggests another."""
+    fields, others = field_types(owner), getattr(owner, "other_names", {})
+    hint = did_you_mean(str(name), fields)
+    if name in others:
+        hint = f"; did you mean {others[name]!r}?"
+    hint = hint or f"; choose from {', '.join(fields)}"
+    return f"unknown hyper-parameter {name!r}{hint}"
 
 
 def _complaint(owner: type, name: str, value: object) -> str | None:
@@ -181,8 +179,11 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
         if key in texts:
             raise UserError(f"{where}: {key} is given twice")
         texts[key] = value
-    check_keys(owner, texts, where)
-    values = {key: _parsed(owner, key, value) for key, value in texts.items()}
+    fields = field_types(owner)
+    values = {
+        key: _parsed(owner, key, value) if key in fields else value
+        for key, value in texts.items()
+    }
     return checked(owner, values, where)
 
 

@@ -119,10 +119,10 @@ def test_auto_is_resolved_once_and_explicit_values_are_kept():
     assert hparams.tokens_per_part == 3571
 
 
-def test_all_unknown_names_are_reported_with_those_of_other_systems():
+def test_all_mistakes_are_reported_with_names_of_other_systems():
     words = "'batch_size'; did you mean 'tokens_per_batch'.*'wamup_steps'; did you mean"
-    with pytest.raises(UserError, match=words):
-        hparams.load("base,batch_size=32,wamup_steps=2")
+    with pytest.raises(UserError, match=f"d_k=0 must be at least 1; .*{words}"):
+        hparams.load("base,batch_size=32,wamup_steps=2,d_k=0")
 
 
 def test_names_of_other_systems_stand_for_fields():
