@@ -1,5 +1,7 @@
 """Tests of the changes that a resumed training can accept."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,7 @@ FUNCTION_CHANGES = [
 ]
 
 
+@cache
 def function(hparams):
     """Returns the shapes of a model's weights, and its logits for fixed weights."""
     model = build_model(hparams, 21)
