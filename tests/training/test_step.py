@@ -95,7 +95,7 @@ def one_update(parts):
     return [loss, tokens, norm, rate], state
 
 
-@pytest.mark.parametrize("parts", [2, 3, 5])
+@pytest.mark.parametrize("parts", [2, 5])
 def test_the_step_does_not_depend_on_the_division_of_the_batch(parts):
     """Micro-batches have only as many columns as their longest row."""
     results, state = one_update(parts)
