@@ -87,17 +87,17 @@ def whole_targets(model, targets):
     return logits.numpy().reshape(batch, beam, length, -1)
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_logits_of_every_step_equal_those_of_whole_targets(
-    model, beam_size, decoder_class
-):
-    targets = np.random.default_rng(2).integers(2, VOCAB_SIZE, (2, beam_size, 6))
-    decoder = decoder_class(model, beam_size)
+def test_logits_of_every_step_equal_those_of_whole_targets(model, decoder_class):
+    targets = np.random.default_rng(2).integers(2, VOCAB_SIZE, (2, 3, 6))
+    decoder = decoder_class(model, 3)
     stepwise, _ = run_steps(decoder, decoder.start(tf.constant(INPUTS)), targets)
     np.testing.assert_allclose(stepwise, whole_targets(model, targets), atol=1e-5)
 
 
-@pytest.mark.parametrize("case", CASES)
+# The greedy search is tested with the plain post-norm and pre-norm models.
+@pytest.mark.parametrize(
+    "case", ["v1_posemb", "v3_unshared", "v3_enc3dec1_1shard", "relative"]
+)
 def test_logits_of_every_step_equal_those_of_tensor2tensor(
     shared_dir, case, decoder_class
 ):
@@ -139,7 +139,7 @@ def test_reordered_hypotheses_keep_their_caches(model, decoder_class):
 
 
 def test_a_graph_of_unknown_sizes_equals_the_eager_search(decoder_class):
-    model = build_model(hparams.load("tiny"), VOCAB_SIZE)
+    model = build_model(hparams.load("tiny,num_layers=1"), VOCAB_SIZE)
     decoder = decoder_class(model, 2)
     search = DecodingConfig(2, extra_length=20)
 
@@ -161,14 +161,9 @@ def test_selected_sentences_continue_as_in_a_batch_of_their_own(model, decoder_c
     state = decoder.select_sentences(state, tf.constant([1]))
     last = tf.constant(past[1:, :, -1])
     logits, state = decoder.step(last, tf.constant(2), state)
-    expected = [
-        model({"inputs": INPUTS[1:], "targets": np.pad(past[1:, n], ((0, 0), (0, 1)))})
-        for n in (0, 1)
-    ]
-    for number in (0, 1):
-        np.testing.assert_allclose(
-            logits[:, number], expected[number][:, -1], atol=1e-5
-        )
+    targets = np.pad(past[1], ((0, 0), (0, 1)))
+    whole = model({"inputs": INPUTS[[1, 1]], "targets": targets})
+    np.testing.assert_allclose(logits[0], whole[:, -1], atol=1e-5)
     empty = decoder.select_sentences(state, tf.constant([], tf.int32))
     assert {tensor.shape[0] for tensor in tf.nest.flatten(empty)} == {0}
 
@@ -214,7 +209,9 @@ def test_beam_search_equals_that_of_tensor2tensor(shared_dir, case, decoder_clas
     np.testing.assert_allclose(every.scores, arrays["beam4_all_scores"], atol=1e-3)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case != "relative"])
+@pytest.mark.parametrize(
+    "case", ["v1_postnorm", "v3_prenorm", "v3_notargetspace_vocabdiv"]
+)
 def test_greedy_search_equals_that_of_tensor2tensor(shared_dir, case, decoder_class):
     arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
     decoder = decoder_class(model, 1)
