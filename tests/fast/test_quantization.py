@@ -61,7 +61,8 @@ def test_integers_are_multiplied_exactly(rows, shape, bits):
     matrix[0] = most
     bias = generator.integers(-99, 100, shape[1]).astype(np.float32)
     product = QuantizedMatmul(matrix, bias, ActivationRange(-100, 155), bits)
-    expected = x.astype(np.int64) @ matrix.astype(np.int64) + bias.astype(np.int64)
+    # float64 is exact for these integers, and faster than int64.
+    expected = x.astype(np.float64) @ matrix.astype(np.float64) + bias
     np.testing.assert_array_equal(in_graph(product)(x), expected)
 
 
@@ -138,11 +139,6 @@ def norm(request):
     return request.param
 
 
-@pytest.fixture
-def model(norm):
-    return model_of(norm)
-
-
 def model_of(norm):
     """Installs the optimized implementations; returns a model equal in every call."""
     fast.install("CPU")
@@ -195,17 +191,27 @@ def in_float32(norm):
 
 
 @cache
-def calibrated_bounds(norm):
+def observed(norm):
+    """Observes a search; returns its results, the observer and the restored model."""
     model = model_of(norm)
     with RangeObserver(model) as observer:
-        search_results(model, INPUTS)
-    return observer.bounds(1.0)
+        results = search_results(model, INPUTS)
+    return results, observer, model
 
 
-def test_observer_keeps_results_finds_all_ranges_and_restores_the_model(model, norm):
+@cache
+def int8_search(norm):
+    """Returns a quantized model and its `traced_search`."""
+    model = model_of(norm)
+    quantization.quantize_model(model, observed(norm)[1].bounds(1.0))
+    search = traced_search(model)
+    search(INPUTS)  # Traces it.
+    return model, search
+
+
+def test_observer_keeps_results_finds_all_ranges_and_restores_the_model(norm):
     expected = in_float32(norm)
-    with RangeObserver(model) as observer:
-        result = search_results(model, INPUTS)
+    result, observer, model = observed(norm)
     np.testing.assert_array_equal(result[0], expected[0])
     np.testing.assert_allclose(result[1], expected[1], atol=1e-4)
     bounds = observer.bounds(1.0)
@@ -216,6 +222,7 @@ def test_observer_keeps_results_finds_all_ranges_and_restores_the_model(model, n
         assert (low == 0) == name.endswith("feed_forward/output/kernel")
     narrower = observer.bounds(0.5)
     assert all(narrower[name].high < high for name, (_, high) in bounds.items())
+    fast.install("CPU")
     assert_unchanged(model, norm)
 
 
@@ -226,9 +233,10 @@ def assert_unchanged(model, norm):
         np.testing.assert_array_equal(each, before)
 
 
-def test_search_and_model_give_equal_scores_in_int8(model, norm):
-    quantization.quantize_model(model, calibrated_bounds(norm))
-    ids, scores = search_results(model, INPUTS)
+def test_search_and_model_give_equal_scores_in_int8(norm):
+    model, search = int8_search(norm)
+    fast.install("CPU")
+    ids, scores = search(INPUTS)
     assert np.abs(scores - in_float32(norm)[1])[:, 0].max() > 1e-4
     best = tf.constant(ids[:, 0])
     score = in_graph(lambda ids: tf.reduce_sum(log_probs(model, INPUTS, ids), 1))
@@ -237,9 +245,8 @@ def test_search_and_model_give_equal_scores_in_int8(model, norm):
     np.testing.assert_allclose(result, score(best), atol=1e-4)
 
 
-def test_int8_translations_do_not_depend_on_the_batch(model, norm):
-    quantization.quantize_model(model, calibrated_bounds(norm))
-    search = traced_search(model)
+def test_int8_translations_do_not_depend_on_the_batch(norm):
+    _, search = int8_search(norm)
     together = search(INPUTS)
     for row, (ids, scores) in enumerate(zip(*together, strict=True)):
         length = np.count_nonzero(INPUTS[row])
@@ -275,19 +282,20 @@ def test_normalization_is_bit_identical_with_fewer_rows(rows):
     np.testing.assert_allclose(every, expected, atol=1e-5)
 
 
-def test_quantizing_a_model_does_not_change_other_models(model, norm):
-    in_float32(norm)  # Before another model is quantized.
-    other = model_of("pre")
-    quantization.quantize_model(other, calibrated_bounds("pre"))
+def test_quantizing_a_model_does_not_change_other_models():
+    in_float32("pre")  # Before another model is quantized.
+    model, other = model_of("pre"), model_of("pre")
+    quantization.quantize_model(other, observed("pre")[1].bounds(1.0))
     assert quantization.weight_bits_of(other) == int8_matmul.exact_weight_bits()
     assert quantization.weight_bits_of(model) is None
-    assert_unchanged(model, norm)
+    assert_unchanged(model, "pre")
 
 
-def test_quantized_graphs_read_no_float32_matrices(model, norm):
+def test_quantized_graphs_read_no_float32_matrices(norm):
+    model = model_of(norm)
     weights, matrices = quantization.graph_variables(model)
     assert (len(weights), matrices) == (len(model.trainable_variables), [])
-    quantization.quantize_model(model, calibrated_bounds(norm))
+    quantization.quantize_model(model, observed(norm)[1].bounds(1.0))
     weights, matrices = quantization.graph_variables(model)
     replaced = ("kernel", "hidden/bias", "output/bias", "embedding/table")
     assert [id(weight) for weight in weights] == [
