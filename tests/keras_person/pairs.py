@@ -32,6 +32,8 @@ def compiled(
 ) -> keras.Model:
     loss = t2t_repro.losses.LabelSmoothedCrossEntropy()
     optimizer = keras.optimizers.Adam(learning_rate)
+    if model.built:
+        optimizer.build(model.trainable_variables)
     model.compile(optimizer, loss, **({"jit_compile": False} | options))
     return model
 

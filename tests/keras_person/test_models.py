@@ -125,7 +125,7 @@ def test_a_table_embeds_tokens_and_computes_logits():
 
 def test_a_subclassed_model_learns():
     keras.utils.set_random_seed(1)
-    model = compiled(Tagger())
+    model = compiled(Tagger(), run_eagerly=True)
     losses = model.fit(IDS, IDS, epochs=4, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
 
@@ -158,7 +158,7 @@ def test_frozen_layers_do_not_learn():
 
 
 def test_evaluate_returns_the_mean_loss():
-    model = compiled(classifier())
+    model = compiled(classifier(), run_eagerly=True)
     logits = np.array(model(IDS), "float64")
     probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     loss, accuracy = model.evaluate(IDS, LABELS, verbose=0)
@@ -232,7 +232,7 @@ def test_a_model_learns_in_mixed_precision(policy):
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:
-        model = compiled(classifier())
+        model = compiled(classifier(), run_eagerly=True)
     finally:
         keras.config.set_dtype_policy(before)
     assert model(IDS).dtype == policy.removeprefix("mixed_")

@@ -202,7 +202,9 @@ def test_learns_to_copy():
 def test_learns_from_a_dataset(jit_compile):
     keras.utils.set_random_seed(1)
     data = tf.data.Dataset.from_tensor_slices((PAIRS, TARGETS)).batch(8)
-    model = compiled(small(), jit_compile=jit_compile)
+    model = small()
+    model.build()  # A step that creates variables is traced twice.
+    compiled(model, jit_compile=jit_compile)
     losses = model.fit(data, epochs=3, verbose=0, shuffle=False).history["loss"]
     assert model.evaluate(data, verbose=0) < losses[0]
 
@@ -247,7 +249,6 @@ def test_predict_returns_the_logits():
 
 def test_a_custom_training_step_learns():
     model, optimizer = small(), keras.optimizers.Adam(0.01)
-    # A step that creates variables is traced twice.
     model.build()
     optimizer.build(model.trainable_variables)
     loss_of = t2t_repro.losses.LabelSmoothedCrossEntropy()
