@@ -64,13 +64,13 @@ def test_translation_defaults_to_the_search_result(model, tokenizer):
 
 
 def test_long_sentence_is_cut_with_a_message(tokenizer):
-    # A short search suffices, because the test does not depend on its result.
+    # A search of one step suffices, because the test does not depend on its result.
+    search = DecodingConfig(1, extra_length=1, length_factor=0.0)
     model = tiny.random_model()
     text = "One. " + " ".join(["Two three"] * 60)
     whole = len(tokenizer.encode(tf.constant([text])).to_list()[0])
     inspection = inspect_translation(
-        *(model, tokenizer, text, text, DecodingConfig(1, extra_length=1)),
-        SentenceSplitter(tokenizer, 512, "en"),
+        model, tokenizer, text, text, search, SentenceSplitter(tokenizer, 512, "en")
     )
     assert len(inspection.source) == len(inspection.target) == MOST_SUBWORDS
     assert inspection.source[-1] == inspection.target[-1] == 1

@@ -59,9 +59,8 @@ def model():
 
 @pytest.fixture(scope="module")
 def inspection(model, tokenizer):
-    return inspect_translation(
-        model, tokenizer, HOSTILE, HOSTILE, DecodingConfig(3, extra_length=4)
-    )
+    search = DecodingConfig(3, extra_length=9, length_factor=0.0)
+    return inspect_translation(model, tokenizer, HOSTILE, HOSTILE, search)
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +128,8 @@ def test_data_contain_all_weights_and_the_whole_search(page, inspection, tokeniz
 
 def test_message_about_cut_text_is_shown(model, tokenizer):
     text = "one " * 200
-    cut = inspect_translation(
-        model, tokenizer, text, "eins", DecodingConfig(1, extra_length=1)
-    )
+    search = DecodingConfig(1, extra_length=1, length_factor=0.0)
+    cut = inspect_translation(model, tokenizer, text, "eins", search)
     page = attention_page(cut, tokenizer, "model")
     assert f"<p>{cut.cuts[0]}.</p>" in page
 
