@@ -114,15 +114,20 @@ def damaged_copy(original, folder, name, fault):
         path.write_bytes(contents)
 
 
+@pytest.fixture(scope="module")
+def restoring_loop(tmp_path_factory):
+    return toy.loop(tmp_path_factory.mktemp("restoring"))
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("fault", ["deleted", "cut short", "altered"])
 def test_resumes_from_the_checkpoint_before_a_damaged_one(
-    saved_twice, tmp_path, name, fault
+    saved_twice, restoring_loop, tmp_path, name, fault
 ):
     folder = tmp_path / "copy"
     damaged_copy(saved_twice[0], folder, name, fault)
-    loop, lines = toy.loop(folder), []
-    assert loop.restore(lines.append) == 3
+    restoring_loop.checkpoint_dir, lines = folder, []
+    assert restoring_loop.restore(lines.append) == 3
     assert len(lines) == 2
     assert lines[0].startswith(f"damaged checkpoint: {folder / 'step-00000006'}")
     renamed = folder / "damaged-step-00000006"
