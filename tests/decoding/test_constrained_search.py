@@ -82,8 +82,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
-@pytest.mark.parametrize(("joins", "joined"), [((), ()), ((), (3,)), ((4,), ())])
+@pytest.mark.parametrize(
+    ("alpha", "joins", "joined"),
+    [(0.0, (), ()), (0.6, (), (3,)), (0.6, (4,), ())],
+)
 def test_wide_beam_equals_exhaustive_search_with_terms(alpha, joins, joined):
     limit, beam = 6, 243  # 3 tokens at 5 positions before EOS: 3^5 hypotheses.
     cases = [
