@@ -31,12 +31,10 @@ def hparams(tmp_path):
     return tiny.write_hparams(tmp_path)
 
 
-@pytest.fixture
-def world(trained, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def unchanged_world(trained, tmp_path_factory):
     """Returns a trained model with its data and a folder of invalid files."""
-    world = make_world(trained, tmp_path / "world")
-    monkeypatch.chdir(world.here)
-    return world
+    return make_world(trained, tmp_path_factory.mktemp("unchanged") / "world")
 
 
 def make_world(trained, folder) -> World:
@@ -80,9 +78,13 @@ def check_result(bad: Bad, world: World, result: run_command.Done, before) -> No
 
 
 @pytest.mark.parametrize("bad", TABLE, ids=row_id)
-def test_every_mistake_in_the_table_is_a_one_line_error(bad, world):
+def test_every_mistake_in_the_table_is_a_one_line_error(
+    bad, trained, unchanged_world, tmp_path, monkeypatch
+):
     if "--precision int8" in bad.flags and int8_matmul.unsupported_reason():
         pytest.skip(f"{int8_matmul.unsupported_reason()}: float32 needs no calibration")
+    world = make_world(trained, tmp_path / "world") if bad.change else unchanged_world
+    monkeypatch.chdir(world.here)
     check(bad, world, run_command.run)
 
 
