@@ -56,6 +56,7 @@ def test_detokenized_ted_agrees_with_compare_mt(shared_dir):
     assert result.score == pytest.approx(21.7106, abs=1e-4)
 
 
+@pytest.mark.medium
 def test_wmt17_systems_agree_with_published_scores(shared_dir):
     folder = shared_dir / "reference_scores/wmt17_en_de_systems"
     references = read_lines(folder / "reference.de")

@@ -70,6 +70,7 @@ def test_recognises_no_other_reference(reference, newstest):
         assert with_ascii_quotes(lines) is None
 
 
+@pytest.mark.medium
 def test_multiple_references_and_other_languages_keep_their_quotes(reference):
     copy = [with_straight_quotes(line) for line in reference]
     tokens, first, second = (

@@ -196,9 +196,8 @@ def test_learns_to_copy():
     assert (predicted == TARGETS)[tokens].mean() > 0.95
 
 
-@pytest.mark.parametrize(
-    "jit_compile", [False, pytest.param("auto", marks=pytest.mark.medium)]
-)
+@pytest.mark.medium
+@pytest.mark.parametrize("jit_compile", [False, "auto"])
 def test_learns_from_a_dataset(jit_compile):
     keras.utils.set_random_seed(1)
     data = tf.data.Dataset.from_tensor_slices((PAIRS, TARGETS)).batch(8)
