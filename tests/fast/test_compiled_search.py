@@ -17,12 +17,9 @@ from tests import tiny
 
 SEARCH = DecodingConfig(beam_size=3, extra_length=3)
 CHANGES = [
-    {},
-    {"nbest": 3},
-    {"beam_size": 1},
-    {"min_length": 9},
+    {"nbest": 3, "alpha": 0.0},
+    {"beam_size": 1, "min_length": 9},
     {"no_repeat_ngram": 2},
-    {"alpha": 0.0},
     {"algorithm": "marian", "never": (5,), "length_factor": 1.5, "alpha": 1.0},
     {"algorithm": "transformers", "alpha": 1.0},
     {"algorithm": "opennmt"},
