@@ -111,7 +111,8 @@ def test_training_and_validation_have_kernels(kind, computed_in):
     hparams = MODELS[kind].replace(precision=computed_in, clip_norm=1.0)
     with mixed_precision(computed_in):
         model = toy.model(hparams)
-    for accumulates in (False, True):
+    # Other kinds change only the gradient, which both ways of training compute.
+    for accumulates in (False, True) if kind == "plain" else (True,):
         step = TrainStep(model, hparams, accumulates)
         update = traced(
             step.replica_step, packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)
