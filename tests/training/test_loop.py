@@ -94,12 +94,8 @@ def saved_twice(tmp_path_factory):
     return folder, tensors(checkpoints.list_checkpoints(folder)[-1])
 
 
-FILES = ["checkpoint.json"]
-FILES += [
-    f"{part}.{file}"
-    for part in ("weights", "optimizer")
-    for file in ("index", "data-00000-of-00001")
-]
+FILES = ["checkpoint.json", "weights.index", "optimizer.index"]
+FILES += [f"{part}.data-00000-of-00001" for part in ("weights", "optimizer")]
 
 
 def damaged_copy(original, folder, name, fault):
