@@ -3,6 +3,7 @@
 import io
 
 import pytest
+import tensorflow as tf
 
 from t2t_repro.training.monitor import Monitor
 from tests.training import toy
@@ -10,8 +11,16 @@ from tests.training import toy
 pytestmark = pytest.mark.medium
 
 
+@pytest.fixture
+def without_tracing():
+    """Runs steps as single operations: tracing takes longer than a few small steps."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 def test_the_log_of_a_resumed_training_equals_an_uninterrupted_one(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, without_tracing
 ):
     """A row's mean includes steps before the interruption."""
     monkeypatch.setattr("t2t_repro.training.monitor.LOG_STEPS", 4)
