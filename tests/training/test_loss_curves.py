@@ -20,7 +20,9 @@ LOSS_TOLERANCES = (2e-5, 2e-3, 1e-2)
 
 @pytest.mark.medium
 @pytest.mark.parametrize("name", loss_curves.NAMES)
-def test_a_short_training_has_the_committed_loss_curve(name, tmp_path, monkeypatch):
+def test_a_short_training_has_the_committed_loss_curve(
+    name, tmp_path, monkeypatch, forked_python
+):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     committed = json.loads(loss_curves.CURVES.read_text(encoding="utf-8"))[name]
     curve = loss_curves.curve(name, tmp_path)
