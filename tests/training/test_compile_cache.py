@@ -135,6 +135,8 @@ def start(folder, earlier):
     names = {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     names |= {"TF_CPP_MIN_LOG_LEVEL": "0"}
     names |= {"TF_CPP_VMODULE": "xla_device_compiler_client=2"}
+    # Halves the time of compilation.
+    names |= {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(folder), str(earlier)],
         env=os.environ | names,

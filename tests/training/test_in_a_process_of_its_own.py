@@ -17,9 +17,6 @@ from tests.training import toy
 
 pytestmark = pytest.mark.medium
 
-# Makes XLA's compiler log each function.
-LOG = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "xla_compiler=1"}
-
 
 def train(replicas, xla, deterministic):
     """Runs forty steps: on one batch, or alternating between one batch per replica.
@@ -56,7 +53,7 @@ def results(*calls):
         The last loss, a digest of the weights, the shapes of each replica, and the
         number of functions that XLA compiled.
     """
-    for result in forks.run(train, *calls, **LOG):
+    for result in forks.run(train, *calls, **toy.LOG_OF_XLA):
         assert result.status == 0, result.err[-2000:]
         functions = len(re.findall("XlaCompiler::CompileFunction", result.err))
         yield *json.loads(result.out), functions

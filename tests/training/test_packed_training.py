@@ -23,8 +23,6 @@ from tests.training import toy
 
 STEPS = 60
 NEVER = 1000
-# Makes XLA's compiler log each function.
-LOG = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "xla_compiler=1"}
 
 
 def random_pairs():
@@ -70,11 +68,11 @@ def train(directory, replicas, kill_at):
 def test_one_shape_is_compiled_and_a_killed_run_resumes_with_the_same_bits(tmp_path):
     whole, killed, two = (str(tmp_path / name) for name in ("whole", "killed", "two"))
     first, interrupted, on_two = forks.run(
-        train, (whole, 1, NEVER), (killed, 1, 30), (two, 2, NEVER), **LOG
+        train, (whole, 1, NEVER), (killed, 1, 30), (two, 2, NEVER), **toy.LOG_OF_XLA
     )
     assert first.status == on_two.status == 0, first.err[-2000:] + on_two.err[-2000:]
     assert interrupted.status == -signal.SIGKILL
-    (resumed,) = forks.run(train, (killed, 1, NEVER), **LOG)
+    (resumed,) = forks.run(train, (killed, 1, NEVER), **toy.LOG_OF_XLA)
     assert resumed.status == 0, resumed.err[-2000:]
     for result, replicas in ((first, 1), (resumed, 1), (on_two, 2)):
         functions = re.findall("XlaCompiler::CompileFunction", result.err)
