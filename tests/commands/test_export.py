@@ -69,18 +69,26 @@ def graphs(version):
     )
 
 
-def test_a_machine_with_a_gpu_exports_the_same_graphs(
+def test_a_second_export_on_a_gpu_is_the_next_version_with_the_same_graphs(
     trained, exported, tmp_path, monkeypatch
 ):
+    folder = tmp_path / "exported"
+    shutil.copytree(exported[0], folder)
     real = tf.config.list_physical_devices
     monkeypatch.setattr(
         tf.config,
         "list_physical_devices",
         lambda kind=None: [*real(kind), "GPU:0"] if kind == "GPU" else real(kind),
     )
-    completed = export(trained, tmp_path)
+    completed = export(trained, folder, "--json")
     assert completed.status == 0, completed.err
-    assert graphs(tmp_path / "1") == graphs(exported[0] / "1")
+    assert json.loads(completed.out)["saved_model"] == str(folder / "2")
+    assert len(json.loads(completed.out)["kept_files"]) == 3
+    assert graphs(folder / "2") == graphs(exported[0] / "1")
+    completed = export(trained, folder, "--model_name", "other")
+    assert run_command.is_one_clear_line(completed)
+    assert "does not name the model other" in completed.err
+    assert not (folder / "3").exists()
 
 
 def test_server_files_name_the_model(exported):
@@ -134,17 +142,6 @@ def test_flags_change_the_search_and_the_card(trained, tmp_path):
 
 
 @pytest.mark.medium
-def test_a_later_average_has_no_score(trained_copy, tmp_path):
-    run_command.run(
-        "average", "--model_dir", str(trained_copy.model_dir), "--last", "1"
-    )
-    completed = export(trained_copy, tmp_path / "e")
-    assert completed.status == 0, completed.err
-    card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
-    assert "These weights were not scored after training." in card
-
-
-@pytest.mark.medium
 @needs("bfloat16")
 def test_bfloat16_halves_the_weights_and_keeps_the_scores(trained, exported, tmp_path):
     completed = export(trained, tmp_path / "e", "--precision", "bfloat16")
@@ -164,7 +161,11 @@ def test_bfloat16_halves_the_weights_and_keeps_the_scores(trained, exported, tmp
     assert "parameters, bfloat16" in card
 
 
-def test_any_machine_exports_7_bit_weights(trained_copy, tmp_path, monkeypatch):
+def test_any_machine_exports_7_bit_weights_of_a_later_average_without_a_score(
+    trained_copy, tmp_path, monkeypatch
+):
+    model_dir = str(trained_copy.model_dir)
+    run_command.run("average", "--model_dir", model_dir, "--last", "1")
     # A GPU cannot compute int8 matmuls.
     monkeypatch.setattr(int8_matmul, "exact_weight_bits", pytest.fail)
     real = tf.config.list_physical_devices
@@ -176,6 +177,7 @@ def test_any_machine_exports_7_bit_weights(trained_copy, tmp_path, monkeypatch):
     assert completed.status == 0, completed.err
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
     assert "parameters, int8 with 7-bit weights." in card
+    assert "These weights were not scored after training." in card
     weights = tf.train.load_checkpoint(str(tmp_path / "e/1/variables/variables"))
     matrix = weights.get_tensor("matrices/0/.ATTRIBUTES/VARIABLE_VALUE")
     assert np.abs(matrix.view(np.int8)).max(axis=1).tolist() == [64] * len(matrix)
@@ -221,16 +223,3 @@ def test_invalid_flags_are_one_line_errors(trained, tmp_path, flags, message):
     assert run_command.is_one_clear_line(completed)
     assert message in completed.err
     assert not (tmp_path / "e").exists()
-
-
-@pytest.mark.medium
-def test_a_second_export_is_the_next_version(trained, exported, tmp_path):
-    folder = tmp_path / "exported"
-    shutil.copytree(exported[0], folder)
-    completed = export(trained, folder, "--json")
-    assert json.loads(completed.out)["saved_model"] == str(folder / "2")
-    assert len(json.loads(completed.out)["kept_files"]) == 3
-    completed = export(trained, folder, "--model_name", "other")
-    assert run_command.is_one_clear_line(completed)
-    assert "does not name the model other" in completed.err
-    assert not (folder / "3").exists()
