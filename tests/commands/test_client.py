@@ -12,6 +12,7 @@ pytestmark = pytest.mark.medium
 
 LINES = [source for source, _ in tiny.pairs("test")] + ["", "ten"]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()
+SENTENCES = f"{LINES[0]}. {LINES[1].capitalize()}.\t\n".encode()
 
 
 @pytest.fixture(scope="module")
@@ -31,23 +32,29 @@ def client(running, protocol, *arguments, stdin=TEXT):
     return run_command.run("client", *flags, *arguments, stdin=stdin)
 
 
-@pytest.mark.parametrize("protocol", ["grpc", "rest"])
-def test_the_client_gives_the_output_of_translate(trained, running, protocol):
+@pytest.fixture(scope="module")
+def translated(trained):
+    """Returns the output of `translate` for `TEXT` and for the parts of `SENTENCES`."""
     flags = ("--model_dir", str(trained.model_dir))
-    expected = run_command.run("translate", *flags, stdin=TEXT)
+    by_line = run_command.run("translate", *flags, stdin=TEXT)
+    flags += ("--split_sentences",)
+    return by_line.out, run_command.run("translate", *flags, stdin=SENTENCES).out
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "rest"])
+def test_the_client_gives_the_output_of_translate(translated, running, protocol):
+    by_line, by_sentence = translated
     result = client(running, protocol, "--model", "model", "--batch_size", "3")
     assert (result.status, result.err) == (0, "")
-    assert result.out == expected.out
+    assert result.out == by_line
     scored = client(running, protocol, "--model", "model", "--scores")
     rows = [line.split("\t") for line in scored.out.splitlines()]
-    assert [text for _, text in rows] == expected.out.splitlines()
+    assert [text for _, text in rows] == by_line.splitlines()
     assert rows[LINES.index("")] == ["0.000000", ""]
-    text = f"{LINES[0]}. {LINES[1].capitalize()}.\t\n".encode()
-    expected = run_command.run("translate", *flags, "--split_sentences", stdin=text)
     result = client(
-        running, protocol, "--model", "model", "--split_sentences", stdin=text
+        running, protocol, "--model", "model", "--split_sentences", stdin=SENTENCES
     )
-    assert (result.out, result.err) == (expected.out, "")
+    assert (result.out, result.err) == (by_sentence, "")
 
 
 def test_an_empty_input_gives_an_empty_output(running):

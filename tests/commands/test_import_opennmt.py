@@ -53,7 +53,12 @@ def imported(request, tmp_path_factory):
     return request.param, path / "model"
 
 
-def test_translations_equal_those_of_opennmt(imported, tmp_path):
+@pytest.fixture(scope="module")
+def translations(imported, tmp_path_factory):
+    return translated(imported[1], tmp_path_factory.mktemp("translations"))
+
+
+def test_translations_equal_those_of_opennmt(imported, translations):
     case, model_dir = imported
     tokenizer = ModelDir(model_dir).tokenizer().target
     (path,) = (model_dir.parent / "run").glob("*target.vocab")
@@ -61,13 +66,12 @@ def test_translations_equal_those_of_opennmt(imported, tmp_path):
     ours = [tokenizer.pieces.index(piece) for piece in pieces]
     ids = arrays_of(case)["ids/beam4_0.6"][:, 0]
     expected = tokenizer.decode([[ours[n] for n in row] for row in ids.tolist()])
-    translations = translated(model_dir, tmp_path)
     assert translations == [text.decode() for text in expected.numpy()]
 
 
 # `test_imports_a_saved_model_of_this_program` imports an export with post-norm.
 @pytest.mark.parametrize("imported", ["base", "relative"], indirect=True)
-def test_an_export_can_be_imported(imported, tmp_path):
+def test_an_export_can_be_imported(imported, translations, tmp_path):
     _, model_dir = imported
     result = run_command.run(
         "export", "--model_dir", str(model_dir), "--export_dir", str(tmp_path / "out")
@@ -77,7 +81,7 @@ def test_an_export_can_be_imported(imported, tmp_path):
     flags = ("--vocab_file", str(vocabulary))
     result = import_it(tmp_path / "out" / "1", tmp_path / "again", *flags)
     assert (result.status, result.err) == (0, "")
-    assert translated(tmp_path / "again", tmp_path) == translated(model_dir, tmp_path)
+    assert translated(tmp_path / "again", tmp_path) == translations
     result = import_it(tmp_path / "out" / "1", tmp_path / "more")
     assert result.status == 2
     assert f"give --vocab_file, the file {vocabulary.name}" in result.err
