@@ -112,7 +112,9 @@ def test_uses_a_given_vocabulary(trained, tmp_path):
 @pytest.mark.medium
 def test_ctrl_c_saves_and_prints_how_to_resume(trained_copy):
     shutil.rmtree(trained_copy.model_dir)
-    arguments = trained_copy.arguments("train_steps=100000,eval_steps=2")
+    # The warm-up is longer, so that no model is scored.
+    settings = "warmup_steps=100000,eval_steps="
+    arguments = trained_copy.arguments(f"train_steps=100000,{settings}2")
     process = run_command.start("train", *arguments)
     lines = []
     for line in process.stderr:
@@ -128,7 +130,7 @@ def test_ctrl_c_saves_and_prints_how_to_resume(trained_copy):
     assert not (trained_copy.model_dir / "result.json").exists()
     process.stdout.close()
     process.stderr.close()
-    shorter = [*trained_copy.arguments("eval_steps=0"), "--train_steps", "4"]
+    shorter = [*trained_copy.arguments(f"{settings}0"), "--train_steps", "4"]
     completed = run_command.run("train", *shorter)
     assert completed.status == 0, completed.err
     assert json.loads(completed.out)["steps"] >= 2
