@@ -110,16 +110,10 @@ def test_rejects_an_interpreter_without_the_package():
 
 @pytest.mark.medium
 def test_prints_the_figures_so_far_after_ctrl_c():
-    tool = run_command.ROOT / "tools" / "benchmarks" / "benchmark_training.py"
+    tool = "tools/benchmarks/benchmark_training.py"
     flags = "--sizes=tiny,base --batch_size=4 --length=8 --vocab_size=100 --steps=1"
     flags += " --only=products --precision=float32 --rounds=1000000 --json"
-    process = subprocess.Popen(
-        [sys.executable, tool, *flags.split()],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    process = run_command.start(tool, *flags.split())
     while "round 3:" not in process.stderr.readline():
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
