@@ -222,7 +222,7 @@ def test_rejects_flags_that_cannot_be_combined(trained, flags, expected):
 
 def test_a_translation_depends_only_on_its_line(trained):
     generator = random.Random(1)
-    lines = [" ".join(random_words(generator)) for _ in range(40)]
+    lines = [" ".join(random_words(generator)) for _ in range(20)]
 
     def translated(text, *flags):
         stdin = "".join(f"{line}\n" for line in text).encode()
@@ -232,7 +232,7 @@ def test_a_translation_depends_only_on_its_line(trained):
 
     translations = translated(lines, "--batch_size", "32")
     assert len(set(translations.values())) > 5
-    for batch_size, window in ((1, 40), (7, 5)):
+    for batch_size, window in ((1, 20), (7, 5)):
         generator.shuffle(lines)
         flags = ("--batch_size", str(batch_size), "--window", str(window))
         assert translated(lines, *flags) == translations

@@ -17,7 +17,7 @@ from tests.commands.test_translate import random_words, translate
 pytestmark = pytest.mark.medium
 
 # Enough windows for a process to be interrupted before the end.
-MANY_LINES = 600
+MANY_LINES = 300
 SMALL_WINDOWS = ("--window", "8", "--batch_size", "4")
 
 
@@ -143,7 +143,7 @@ def test_another_input_does_not_resume(trained, killed_copy, change):
     path = killed_copy / "in.en"
     lines = change(path.read_text().split("\n")[:-1])
     path.write_text("".join(f"{line}\n" for line in lines))
-    refused(trained, killed_copy, ".partial: input was 600 lines (")
+    refused(trained, killed_copy, f".partial: input was {MANY_LINES} lines (")
 
 
 def refused(trained, folder, words, *flags):
