@@ -271,7 +271,8 @@ class _MarianPieces(_Side):
             if n % 2:
                 pieces.append(part)
             elif self._model is None:
-                pieces += part.split()
+                # As in the graph, other white space is part of a piece.
+                pieces += re.findall(r"[^ \t\n\v\f\r]+", part)
             else:
                 pieces += self._model.encode(part, out_type=str)
         return self._start + [self._ids.get(each, self._unknown) for each in pieces]

@@ -11,6 +11,7 @@ import tensorflow as tf
 from t2t_repro.serving.sanitize import unread_labels
 from t2t_repro.tokenizers import plain_tokenizer
 from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests import tiny
 from tests.tokenizers import test_marian_tokenizer
@@ -57,6 +58,17 @@ def test_encodes_like_the_graph(tokenizer, plain):
     assert [plain.encode(text) for text in TEXTS] == expected
     expected = tokenizer.target.encode(tf.constant(texts)).to_list()
     assert [plain.encode_target(text) for text in TEXTS] == expected
+
+
+def test_only_ascii_white_space_separates_given_pieces(tmp_path):
+    pieces = ["<pad>", "</s>", "<unk>", "lo@@", "w", "lo@@\u00a0w", "."]
+    graph = MarianTokenizer.from_pieces(None, None, pieces, None)
+    graph.save_for_clients(tmp_path)
+    texts = ["lo@@ w\t.", "lo@@\u00a0w .", "w\u2028.\x85\x1c \v w"]
+    expected = graph.encode(tf.constant(texts)).to_list()
+    assert expected[0] == [3, 4, 6, 1] and expected[1] == [5, 6, 1]
+    plain = plain_tokenizer.load(tmp_path)
+    assert [plain.encode(text) for text in texts] == expected
 
 
 def test_a_blank_text_is_only_the_end(plain):
