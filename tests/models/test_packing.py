@@ -80,7 +80,13 @@ def test_segments_and_positions_are_those_of_tensor2tensor(shared_dir):
 
 
 @pytest.mark.parametrize(
-    ("norm", "share", "optimized"), [("post", True, False), ("pre", False, True)]
+    ("norm", "share", "optimized"),
+    [
+        ("post", True, False),
+        ("pre", False, True),
+        pytest.param("post", True, True, marks=pytest.mark.medium),
+        pytest.param("pre", False, False, marks=pytest.mark.medium),
+    ],
 )
 def test_packed_pairs_have_the_same_loss_and_gradient(norm, share, optimized):
     if optimized:
