@@ -32,7 +32,7 @@ class Sampling:
         seed: Seed of the random numbers. Equal sentences get equal samples.
 
     Raises:
-        ValueError: A value is out of range.
+        ValueError: A value is out of range or has the wrong type.
     """
 
     temperature: float = 1.0
