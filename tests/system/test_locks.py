@@ -150,7 +150,9 @@ def test_takes_over_stale_locks_and_its_own_at_once(tmp_path, messages):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("stale", [None, "dead 0"])
+@pytest.mark.parametrize(
+    "stale", [None, pytest.param("dead 0", marks=pytest.mark.medium)]
+)
 def test_only_one_of_many_machines_gets_the_lock(tmp_path, messages, stale):
     if stale is not None:
         (tmp_path / locks.SIGN).write_text(stale)

@@ -29,7 +29,7 @@ frozen_trainings = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def this_checkout(forked_python, monkeypatch):
     """Makes subprocesses import the package from this checkout."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -62,6 +62,7 @@ def test_a_frozen_training_is_small_and_independent_of_the_machine(frozen):
 
 
 @pytest.mark.medium
+@pytest.mark.usefixtures("this_checkout")
 @frozen_trainings
 def test_resumes_an_earlier_revision_with_the_same_losses(frozen, tmp_path):
     copy = shutil.copytree(frozen, tmp_path / "copy")
@@ -74,6 +75,7 @@ def test_resumes_an_earlier_revision_with_the_same_losses(frozen, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("this_checkout")
 def test_freezes_this_revision(tmp_path):
     frozen = freeze_training.freeze("this", tmp_path)
     expected = read_losses(frozen)
