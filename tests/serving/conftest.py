@@ -84,7 +84,7 @@ def marian_arguments() -> tuple[Any, ...]:
 
 @pytest.fixture(scope="session")
 def int8_module(tokenizer: Tokenizer) -> ServingModule:
-    """Returns `module` with 7-bit weights, for any x86-64 processor."""
+    """Returns part of `module` with 7-bit weights, for any x86-64 processor."""
     if int8_matmul.unsupported_reason():
         pytest.skip(f"{int8_matmul.unsupported_reason()}")
     fast.install("CPU")
@@ -92,7 +92,10 @@ def int8_module(tokenizer: Tokenizer) -> ServingModule:
     search = DecodingConfig(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     bounds = measure_ranges(small.sentences(9), model, tokenizer, search)
     quantization.quantize_model(model, bounds, weight_bits=7)
-    return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+    module = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+    # They search like `serving_default`.
+    del module.functions["split_sentences"], module.functions["nbest"]
+    return module
 
 
 @pytest.fixture(scope="session")
