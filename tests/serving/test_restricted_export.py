@@ -16,6 +16,7 @@ def test_an_export_translates_like_the_model(tokenizer, tmp_path):
     model = small.random_model(small.VOCAB_SIZE, self_attention_radius=1)
     search = DecodingConfig(beam_size=2, extra_length=small.EXTRA_LENGTH)
     module = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+    module.functions = {"serving_default": module.functions["serving_default"]}
     loaded = tf.saved_model.load(str(export(module, tmp_path / "exported")))
     texts = small.sentences(6)
     served = loaded.signatures["serving_default"](text=tf.constant(texts))
