@@ -156,22 +156,23 @@ def test_error_names_an_unreachable_server(protocol):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("protocol", ["grpc", "rest"])
-def test_waits_for_a_server_that_starts_later(export_dir, expected, protocol):
+def test_waits_for_a_server_that_starts_later(export_dir, expected):
     ports = {"grpc": free_port(), "rest": free_port()}
-    texts = []
+    texts = {}
 
-    def translate():
+    def translate(protocol):
         patient = Server("127.0.0.1", ports[protocol], small.NAME, protocol)
         with Client(patient) as client:
-            texts.extend(text for text, _ in client.translate(LINES))
+            texts[protocol] = [text for text, _ in client.translate(LINES)]
 
-    thread = threading.Thread(target=translate)
-    thread.start()
+    threads = [threading.Thread(target=translate, args=[name]) for name in ports]
+    for thread in threads:
+        thread.start()
     time.sleep(0.5)
     with serving(export_dir, small.NAME, None, ports["grpc"], ports["rest"]):
-        thread.join()
-    assert texts == expected[0]
+        for thread in threads:
+            thread.join()
+    assert texts == dict.fromkeys(ports, expected[0])
 
 
 class Flaky(Transport):
