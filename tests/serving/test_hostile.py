@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.serving import sanitize
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
@@ -46,7 +47,12 @@ def served(request, tmp_path_factory):
     tokenizer = load_tokenizer(path)
     model = small.random_model(tokenizer.vocab_size)
     search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
-    return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH), tokenizer
+    module = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+    with pytest.MonkeyPatch.context() as patch:
+        # The long texts would have thousands of sentences to be translated.
+        patch.setattr(sanitize, "MOST_CHARACTERS", 4096)
+        module.functions["split_sentences"].get_concrete_function()
+    return module, tokenizer
 
 
 def call(module, signature, texts):
