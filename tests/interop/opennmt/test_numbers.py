@@ -16,6 +16,16 @@ SEARCHES = {
     "beam4_0.6": (4, 0.6),
     "beam6_1.5": (6, 1.5),
 }
+# Every search with one of the models, and one search with each model and formula.
+RUNS = [
+    *(("base", "fast", name) for name in SEARCHES),
+    *(
+        (case, formulas, "beam4_0.6")
+        for case in opennmt_vectors.CASES
+        for formulas in ("plain", "fast")
+        if (case, formulas) != ("base", "fast")
+    ),
+]
 
 
 @pytest.fixture(scope="module", params=opennmt_vectors.CASES)
@@ -69,7 +79,9 @@ def test_losses_are_equal(vectors):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize(
+    ("vectors", "formulas", "name"), RUNS, indirect=["vectors", "formulas"]
+)
 def test_all_hypotheses_of_a_search_are_equal(vectors, formulas, name):
     beam_size, alpha = SEARCHES[name]
     search = DecodingConfig(
