@@ -27,6 +27,13 @@ def small(**options: Any) -> keras.Model:
     return t2t_repro.Transformer(20, **(SIZES | options))
 
 
+def built(**options: Any) -> keras.Model:
+    """Returns a model with variables; a step that creates them is traced twice."""
+    model = small(**options)
+    model.build()
+    return model
+
+
 def compiled(
     model: keras.Model, learning_rate: float = 0.01, **options: Any
 ) -> keras.Model:
