@@ -1,7 +1,5 @@
 """Tests of the command `client`."""
 
-import contextlib
-
 import pytest
 from serving_harness.batching import BatchingParameters
 from serving_harness.running import serving
@@ -16,14 +14,9 @@ SENTENCES = f"{LINES[0]}. {LINES[1].capitalize()}.\t\n".encode()
 
 
 @pytest.fixture(scope="module")
-def running(trained, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served")
-    flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(folder))
-    result = run_command.run("export", *flags)
-    assert result.status == 0, result.err
-    with contextlib.ExitStack() as stack:
-        parameters = BatchingParameters(64, 1000)
-        yield stack.enter_context(serving(folder, "model", parameters))
+def running(exported):
+    with serving(exported[0], "model", BatchingParameters(64, 1000)) as server:
+        yield server
 
 
 def client(running, protocol, *arguments, stdin=TEXT):

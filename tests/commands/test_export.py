@@ -23,14 +23,6 @@ def export(trained, folder, *arguments):
     return run_command.run("export", *flags, *arguments)
 
 
-@pytest.fixture(scope="module")
-def exported(trained, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("commands") / "exported"
-    completed = export(trained, folder, "--json", "--licence", "CC0-1.0.")
-    assert completed.status == 0, completed.err
-    return folder, json.loads(completed.out)
-
-
 def served(version, texts=LINES):
     signature = tf.saved_model.load(str(version)).signatures["serving_default"]
     outputs = signature(text=tf.constant(texts))

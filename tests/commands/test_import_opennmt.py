@@ -69,8 +69,13 @@ def test_translations_equal_those_of_opennmt(imported, translations):
     assert translations == [text.decode() for text in expected.numpy()]
 
 
-# `test_imports_a_saved_model_of_this_program` imports an export with post-norm.
-@pytest.mark.parametrize("imported", ["base", "relative"], indirect=True)
+# `test_imports_a_saved_model_of_this_program` imports an export with post-norm and
+# encoded positions.
+@pytest.mark.parametrize(
+    "imported",
+    [pytest.param("base", marks=pytest.mark.slow), "relative"],
+    indirect=True,
+)
 def test_an_export_can_be_imported(imported, translations, tmp_path):
     _, model_dir = imported
     result = run_command.run(
@@ -131,13 +136,8 @@ def test_ctranslate2_translates_the_same_or_names_a_missing_feature(imported, tm
     assert texts == translated(model_dir, tmp_path, "--beam_size", "1")
 
 
-def test_imports_a_saved_model_of_this_program(trained, tmp_path):
-    result = run_command.run(
-        *("export", "--model_dir", str(trained.model_dir)),
-        *("--export_dir", str(tmp_path / "out")),
-    )
-    assert result.status == 0, result.err
-    result = import_it(tmp_path / "out" / "1", tmp_path / "again")
+def test_imports_a_saved_model_of_this_program(trained, exported, tmp_path):
+    result = import_it(exported[0] / "1", tmp_path / "again")
     assert (result.status, result.err) == (0, "")
     expected = translated(trained.model_dir, tmp_path)
     assert translated(tmp_path / "again", tmp_path) == expected
