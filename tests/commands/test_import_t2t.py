@@ -11,6 +11,9 @@ import tensorflow as tf
 
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.signatures import ServingModule
+from t2t_repro.translation.loading import load_models
 from tests import fork_server, golden, run_command, tiny
 from tests.interop.tensor2tensor.run import T2TRun, write_hparams, write_vocabulary
 
@@ -112,9 +115,9 @@ def test_training_continues_with_the_imported_vocabulary(small, tmp_path):
     provenance = ModelDir(model_dir).provenance()
     assert (provenance.problem, provenance.vocabulary_given) == ("files", True)
     # After this run the model directory has all metadata of a trained model.
-    result = train(9)
+    result = train(8)
     assert (result.status, result.err) == (0, "")
-    assert f"resuming from step 8 in {model_dir}" in result.out
+    assert f"reusing the training in {model_dir}: 8 steps are done" in result.out
     other = tiny.write_corpus(tmp_path / "other")
     (other / "train.en").write_text("one\n", encoding="utf-8")
     (other / "train.de").write_text("eins\n", encoding="utf-8")
@@ -250,17 +253,21 @@ def sentences(shared_dir):
     return source, lines, values["ids"], values["scores"]
 
 
-@pytest.mark.medium
-def test_translates_like_tensor2tensor(translating, shared_dir, tmp_path):
+@pytest.mark.parametrize("count", [240, pytest.param(1000, marks=pytest.mark.slow)])
+def test_translates_like_tensor2tensor(translating, shared_dir, tmp_path, count):
+    """tensor2tensor did not finish its translation of line 231."""
     source, expected, ids, scores = sentences(shared_dir)
-    output = tmp_path / "out.tsv"
+    lines = source.read_text("utf-8").split("\n")
+    source, output = tmp_path / "some.en", tmp_path / "out.tsv"
+    source.write_text("".join(f"{line}\n" for line in lines[:count]), "utf-8")
     flags = ("--input_file", str(source), "--output_file", str(output), "--scores")
     result = run_command.run("translate", "--model_dir", str(translating), *flags)
     assert result.status == 0, result.err
     rows = [row.split("\t", 1) for row in output.read_text("utf-8").split("\n")[:-1]]
-    assert len(rows) == len(expected) == 1000
+    assert len(rows) == count
+    assert len(expected) == 1000
     other = [n for n, row in enumerate(rows) if row[1] != expected[n]]
-    assert len(other) <= 5
+    assert len(other) <= count / 200
     limits = input_lengths(translating, source)
     for n, (score, _) in enumerate(rows):
         theirs = scores[n]
@@ -273,7 +280,6 @@ def test_translates_like_tensor2tensor(translating, shared_dir, tmp_path):
         assert float(score) == pytest.approx(theirs, abs=tolerance), n
 
 
-@pytest.mark.medium
 def test_tensor2tensor_rules_give_tensor2tensors_scores(
     translating, shared_dir, tmp_path
 ):
@@ -315,19 +321,20 @@ print(json.dumps([[t.decode() for t in texts], [float(s) for s in scores]]))
 """
 
 
-@pytest.mark.medium
 def test_an_export_gives_the_same_translations_without_this_package(
     translating, shared_dir, tmp_path
 ):
     source, expected, _, scores = sentences(shared_dir)
-    flags = ("--model_dir", str(translating), "--export_dir", str(tmp_path / "export"))
-    result = run_command.run("export", *flags, "--json")
-    assert result.status == 0, result.err
+    loaded = load_models(translating)
+    module = ServingModule(loaded.models, loaded.tokenizer, loaded.search())
+    # The other signatures would take most of the time.
+    module.functions = {"serving_default": module.functions["serving_default"]}
+    version = export(module, tmp_path / "export")
     lines = source.read_text("utf-8").split("\n")[:8]
     process = subprocess.run(
         [
             fork_server.python(),
-            *("-c", SERVE, json.loads(result.out)["saved_model"], json.dumps(lines)),
+            *("-c", SERVE, str(version), json.dumps(lines)),
         ],
         cwd=tmp_path,
         capture_output=True,
