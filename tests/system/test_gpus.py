@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import fork_server
+
 ROOT = Path(__file__).resolve().parents[2]
 # Runs the unchanged command with another pattern of device files.
 RUN = """
@@ -19,14 +21,14 @@ cli.run(train.main)
 """
 
 
-def run(device_files, **environment):
+def run(device_files, python=sys.executable, **environment):
     """Runs `train` with an invalid --strategy; returns the lines of standard error.
 
-    The command imports TensorFlow and then stops.
+    The command imports TensorFlow, unless `python` has done so, and then stops.
     """
     arguments = ["--hparams", "tiny", "--strategy", "none"]
     return subprocess.run(
-        [sys.executable, "-c", RUN, str(device_files), *arguments],
+        [python, "-c", RUN, str(device_files), *arguments],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
@@ -45,12 +47,12 @@ def test_reports_the_cause_of_an_unusable_gpu(tmp_path):
     assert "install NVIDIA's driver" in first
     assert not any("cannot use the GPU" in line for line in others)
     # A GPU that the user has hidden is not reported.
-    hidden = run(pattern, CUDA_VISIBLE_DEVICES="-1")
+    hidden = run(pattern, fork_server.python(), CUDA_VISIBLE_DEVICES="-1")
     assert len(hidden) == 1
     assert hidden[0].startswith("error: ")
 
 
 @pytest.mark.medium
 def test_reports_nothing_without_a_gpu(tmp_path):
-    (message,) = run(tmp_path / "nvidia[0-9]*")
+    (message,) = run(tmp_path / "nvidia[0-9]*", fork_server.python())
     assert message.startswith("error: ")
