@@ -4,7 +4,6 @@ import hashlib
 import json
 import random
 import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
@@ -13,6 +12,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import cut_rows
 from t2t_repro.tokenizers.vocabulary import SUFFIXES, build_vocabulary
+from tests import fork_server
 
 LINES = [
     f"{subject} {verb} {number} {thing} ." if number % 3 else f"Grüße, {subject}!"
@@ -188,7 +188,7 @@ print(json.dumps([ids.numpy().tolist(), [text.decode() for text in back.numpy()]
 """
 
     run = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), json.dumps(texts)],
+        [fork_server.python(), "-c", program, str(tmp_path), json.dumps(texts)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
