@@ -166,13 +166,13 @@ def test_evaluation_reads_every_pair_once_and_ends(pairs):
 
 
 @pytest.mark.medium
-def test_resuming_with_4_5_million_pairs_takes_seconds():
-    """Sizes of WMT14 English-German and of the paper's batches, in mid-epoch.
+def test_resuming_with_1_5_million_pairs_takes_seconds():
+    """A third of WMT14 English-German, and the paper's batches, in mid-epoch.
 
     Nearly all of the time is spent on planning two epochs.
     """
     rng = np.random.default_rng(1)
-    source = np.clip(rng.gamma(2.0, 14.0, 4_500_000), 2, 400)
+    source = np.clip(rng.gamma(2.0, 14.0, 1_500_000), 2, 400)
     target = np.clip(source * rng.uniform(0.7, 1.5, len(source)), 2, 400)
     lengths = np.stack([source, target], axis=1).astype(np.int32)
 
@@ -190,7 +190,7 @@ def test_resuming_with_4_5_million_pairs_takes_seconds():
 
     config = BatchingConfig(25_000, "buckets", tokens_per_part=3571)
     began = time.monotonic()
-    step = 90_000
+    step = 30_000
     dataset = pipeline.batches(Pairs(), config, seed=1, start_step=step)
     first = next(iter(dataset.as_numpy_iterator()))
     seconds = time.monotonic() - began
@@ -199,4 +199,4 @@ def test_resuming_with_4_5_million_pairs_takes_seconds():
     firsts = np.concatenate([inputs[:, 0] for inputs in rows])
     # Ignores rows that begin with 0: filler rows and the row of pair 0.
     assert firsts[firsts > 0].tolist() == expected[expected > 0].tolist()
-    assert seconds < 60
+    assert seconds < 20
