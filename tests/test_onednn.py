@@ -8,19 +8,30 @@ import sys
 import pytest
 
 OPTION = "TF_ENABLE_ONEDNN_OPTS"
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="the option is for x86-64"
+)
 
 
-@pytest.mark.medium
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the option is for x86-64")
-@pytest.mark.parametrize(("variables", "on"), [({}, True), ({OPTION: "0"}, False)])
-def test_tensorflow_uses_onednn_unless_disabled(variables, on):
+def run(program, variables):
     unset = {OPTION, "TF_CPP_MIN_LOG_LEVEL"}
     environment = {k: v for k, v in os.environ.items() if k not in unset}
-    result = subprocess.run(
-        [sys.executable, "-c", "import t2t_repro, tensorflow"],
+    return subprocess.run(
+        [sys.executable, "-c", program],
         env=environment | variables,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ("oneDNN custom operations are on" in result.stderr) is on
+
+
+@pytest.mark.parametrize(("variables", "value"), [({}, "1"), ({OPTION: "0"}, "0")])
+def test_the_import_sets_the_option_unless_it_is_set(variables, value):
+    program = f"import os, t2t_repro; print(os.environ['{OPTION}'])"
+    assert run(program, variables).stdout == f"{value}\n"
+
+
+@pytest.mark.medium
+def test_tensorflow_uses_onednn():
+    result = run("import t2t_repro, tensorflow", {})
+    assert "oneDNN custom operations are on" in result.stderr
