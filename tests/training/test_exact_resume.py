@@ -1,6 +1,7 @@
 """Tests that a killed and resumed training is bit-identical to an uninterrupted one.
 
-Each training runs in its own process, because a process can have only one strategy.
+Each training runs in its own process, on two replicas. `test_packed_training.py` and
+`test_loop.py` resume on one.
 """
 
 import os
@@ -20,18 +21,17 @@ from t2t_repro.training.monitor import Monitor
 from tests import forks
 from tests.training import toy
 
-NAMES = ("one_device", "mirrored")
 NEVER = 1000
 
 
-def train(directory, name, kill_at):
+def train(directory, kill_at):
     """Trains ten steps with dropout; kills itself when it requests batch `kill_at`.
 
     A batch has three micro-batches, of which one replica computes two.
     """
     directory = Path(directory)
-    chosen = strategy.choose(name, 2 if name == "mirrored" else 0)
-    assert chosen.num_replicas_in_sync == (2 if name == "mirrored" else 1)
+    chosen = strategy.choose("mirrored", 2)
+    assert chosen.num_replicas_in_sync == 2
     hparams = toy.HPARAMS.replace(
         train_steps=10, checkpoint_steps=3, max_tokens_per_device=24
     )
@@ -68,26 +68,15 @@ def log(directory: Path):
     return [row.split("\t")[:3] + row.split("\t")[4:] for row in rows]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Returns a folder with an uninterrupted and a resumed training per strategy."""
-    folder = tmp_path_factory.mktemp("trainings")
-    whole = [(str(folder / f"{name}_whole"), name, NEVER) for name in NAMES]
-    killed = [(str(folder / f"{name}_killed"), name, 8) for name in NAMES]
-    *uninterrupted, one, other = forks.run(train, *whole, *killed)
-    for result in uninterrupted:
-        assert result.status == 0, result.err[-2000:]
-    assert one[:2] == other[:2] == (-signal.SIGKILL, "from 0\n")
-    # Steps 7 and 8 are repeated.
-    for result in forks.run(train, *((*call[:2], NEVER) for call in killed)):
-        assert result[:2] == (0, "from 6\n"), result.err[-2000:]
-    return folder
-
-
 @pytest.mark.medium
-@pytest.mark.parametrize("name", NAMES)
-def test_a_killed_training_resumes_bit_identically(trained, name):
-    whole, killed = trained / f"{name}_whole", trained / f"{name}_killed"
+def test_a_killed_training_resumes_bit_identically(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    done, interrupted = forks.run(train, (str(whole), NEVER), (str(killed), 8))
+    assert done.status == 0, done.err[-2000:]
+    assert interrupted[:2] == (-signal.SIGKILL, "from 0\n")
+    # Steps 7 and 8 are repeated.
+    (resumed,) = forks.run(train, (str(killed), NEVER))
+    assert resumed[:2] == (0, "from 6\n"), resumed.err[-2000:]
     # The log has the mean over all ten steps.
     assert log(killed) == log(whole)
     pairs = zip(
