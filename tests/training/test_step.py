@@ -50,8 +50,15 @@ def cut(whole, rows):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("case", ["v1", "v3"])
-@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize(
+    ("case", "rows"),
+    [
+        *(("v1", 2), ("v3", 0)),
+        # `test_check_golden.py` compares the same steps, with their gradients.
+        pytest.param("v1", 0, marks=pytest.mark.slow),
+        pytest.param("v3", 2, marks=pytest.mark.slow),
+    ],
+)
 def test_six_steps_equal_tensor2tensor(shared_dir, case, rows):
     arrays = golden.load(shared_dir / "t2t/golden" / f"train_{case}.npz")
     hparams = golden.hparams_of(arrays).replace(
