@@ -142,17 +142,20 @@ def test_accepts_requirements_that_colab_satisfies(tmp_path, packages):
 @pytest.mark.medium
 @pytest.mark.usefixtures("package_index")
 @pytest.mark.parametrize(
-    ("requirement", "message"),
+    ("requirements", "message"),
     [
-        ("tqdm>4.67.3", r"example.* would replace tqdm 4\.67\.3 by 4\.\d+\.\d+: "),
-        ("typing.extensions<4.15", r"would replace typing-extensions 4\.15\.0 by 4"),
-        ("six", r"packages\.txt does not list six, which example.* requires: add"),
-        ("tqdm==0", r"pip cannot resolve example.* in Colab: ERROR: .*tqdm==0"),
+        (
+            ("tqdm>4.67.3", "typing.extensions<4.15"),
+            r"example.* would replace tqdm 4\.67\.3 by 4\.\d+\.\d+, "
+            r"typing-extensions 4\.15\.0 by 4\.\d+\.\d+: ",
+        ),
+        (("six",), r"packages\.txt does not list six, which example.* requires: add"),
+        (("tqdm==0",), r"pip cannot resolve example.* in Colab: ERROR: .*tqdm==0"),
     ],
 )
-def test_reports_conflicts_with_colab(tmp_path, packages, requirement, message):
+def test_reports_conflicts_with_colab(tmp_path, packages, requirements, message):
     with pytest.raises(UserError, match=message):
-        check_colab(project(tmp_path, requirement, "click"), packages)
+        check_colab(project(tmp_path, *requirements, "click"), packages)
 
 
 @pytest.mark.medium
