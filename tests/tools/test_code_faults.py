@@ -104,8 +104,10 @@ def test_a_fault_changes_valid_code_of_the_package(fault):
 
 
 @pytest.fixture
-def checkout(tmp_path):
+def checkout(tmp_path, monkeypatch):
     """A project with one module and a list of its faults."""
+    # Most of a run would be the import of plugins, which these tests do not need.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     folder = tmp_path / "project"
     contents = {
         "package/__init__.py": "",
