@@ -1,4 +1,4 @@
-"""The static decoder computes the logits of the whole model, compiled or not."""
+"""The compiled static decoder computes the logits of the whole model."""
 
 import numpy as np
 import pytest
@@ -42,12 +42,11 @@ def static_decoder(model):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("compiled", [False, True])
-def test_reordered_hypotheses_keep_their_own_past(model, compiled):
+def test_reordered_hypotheses_keep_their_own_past(model):
     """Selects random parents at each step, in place of a beam search."""
     decoder = static_decoder(model)
 
-    @tf.function(autograph=False, jit_compile=compiled)
+    @tf.function(autograph=False, jit_compile=True)
     def step(before, index, state):
         return decoder.step(before, index, state)
 
