@@ -131,8 +131,8 @@ def test_does_not_reuse_an_outdated_score(trained_copy, change):
         assert result["bleu"] == trained_copy.result["bleu"]
 
 
-@pytest.mark.medium
 def test_an_interrupted_training_resumes_to_the_same_weights(trained, tmp_path):
+    """It resumes in another thread, without the training text."""
     copy = trained.copy_to(tmp_path / "copy")
     shutil.rmtree(copy.model_dir)
     # Interrupts after step 1, between two checkpoints.
@@ -142,13 +142,18 @@ def test_an_interrupted_training_resumes_to_the_same_weights(trained, tmp_path):
         "stopped at step 1 and saved a checkpoint; run the same command to resume"
     )
     assert not (copy.model_dir / "result.json").exists()
-    result, lines = run(copy)
+    (copy.data_dir / "train.de").unlink()
+    with ThreadPoolExecutor(1) as pool:
+        result, lines = pool.submit(run, copy).result()
+    assert any(line.startswith("resuming with the encoded data: ") for line in lines)
     assert f"resuming from step 1 in {copy.model_dir}" in lines
     assert {**result, "seconds": 0} == {**trained.result, "seconds": 0}
     last = "checkpoints/step-00000004"
     theirs = weights(trained.model_dir / last)
     for name, value in weights(copy.model_dir / last).items():
         np.testing.assert_allclose(value, theirs[name], atol=1e-6, err_msg=name)
+    with pytest.raises(UserError, match=r"train\.de does not exist"):
+        run(copy, accepted=frozenset({"data"}))
 
 
 def test_rejects_other_hyper_parameters_before_preparing_data(trained_copy):
@@ -190,31 +195,17 @@ def test_encodes_changed_data_again_and_leaves_nothing_if_refused(trained_copy):
     assert not trained_copy.model_dir.exists()
 
 
-def test_resumes_without_the_training_text_in_another_thread(trained_copy):
-    (trained_copy.data_dir / "train.de").unlink()
-    changes = "train_steps=6,beam_size=1"
-    with ThreadPoolExecutor(1) as pool:
-        result, lines = pool.submit(run, trained_copy, changes).result()
-    assert any(line.startswith("resuming with the encoded data: ") for line in lines)
-    assert any(line.startswith("resuming from step 4") for line in lines)
-    assert (result["averaged_steps"], result["beam_size"]) == ([4, 6], 1)
-    with pytest.raises(UserError, match=r"train\.de does not exist"):
-        run(trained_copy, accepted=frozenset({"data"}))
-
-
-@pytest.mark.medium
-def test_accepts_changed_data_and_hyper_parameters_on_request(
-    trained_copy,
-):
+def test_accepts_changed_data_and_hyper_parameters_on_request(trained_copy):
     change_training_data(trained_copy)
     vocabulary = (trained_copy.model_dir / "vocab.model").read_bytes()
-    changes = "train_steps=6,dropout=0.5"
+    # More steps and another search need not be accepted.
+    changes = "train_steps=6,beam_size=1,dropout=0.5"
     accepted = {"accepted": frozenset({"data", "dropout"})}
     result, lines = run(trained_copy, changes, **accepted)
     assert any(line.startswith("resuming from step 4") for line in lines)
     # The checkpoints of steps 2 and 4 are of other data, but the best is of the same
     # validation data.
-    assert result["averaged_steps"] == [6]
+    assert (result["averaged_steps"], result["beam_size"]) == ([6], 1)
     assert "bleu" in result
     best_bleu = trained_copy.model_dir / "best_bleu"
     starts_over = f"{best_bleu} starts over"
@@ -232,8 +223,7 @@ def test_accepts_changed_data_and_hyper_parameters_on_request(
     assert any(line.startswith("reusing the training") for line in lines)
 
 
-@pytest.mark.medium
-def test_lists_skipped_pairs(trained_copy):
+def test_lists_skipped_pairs_and_does_not_score_a_model_in_its_warm_up(trained_copy):
     """Pairs with an empty, a long, or a very long line of a million characters."""
     shutil.rmtree(trained_copy.data_dir / "encoded")
     shutil.rmtree(trained_copy.model_dir)
@@ -249,8 +239,11 @@ def test_lists_skipped_pairs(trained_copy):
             lines = path.read_text("utf-8").split("\n")
             lines[1] = word * (1_000_000 // len(word))
             path.write_text("\n".join(lines), encoding="utf-8")
-    result, lines = run(trained_copy)
-    assert "bleu" in result
+    result, lines = run(trained_copy, "warmup_steps=5")
+    assert result["averaged_steps"] == [2, 4]
+    assert "bleu" not in result
+    assert any(line.startswith("not scored: 4 steps are fewer than") for line in lines)
+    assert not (trained_copy.model_dir / "result.json").exists()
     path = trained_copy.model_dir / "skipped_pairs.tsv"
     assert f"skipped 4 pairs, listed in {path}" in lines
     head, first, second, third, fourth, end = path.read_text("utf-8").split("\n")
@@ -262,7 +255,6 @@ def test_lists_skipped_pairs(trained_copy):
     assert fourth.startswith("val\t2\t")
 
 
-@pytest.mark.medium
 def test_reports_the_lines_of_the_pairs_of_a_skipped_step(trained_copy, monkeypatch):
     """Line 1 is empty, so the first encoded pair is line 2."""
     shutil.rmtree(trained_copy.data_dir / "encoded")
@@ -291,12 +283,3 @@ def test_batching_follows_the_hyper_parameters():
     assert (config.max_length, config.is_one_part) == (99, True)
     # 25,000 tokens need seven micro-batches of up to 4,096.
     assert batching_of(hparams.load("base")).part_bound == 3571
-
-
-def test_does_not_score_a_model_in_its_warm_up(trained_copy):
-    shutil.rmtree(trained_copy.model_dir)
-    result, lines = run(trained_copy, "warmup_steps=5")
-    assert result["averaged_steps"] == [2, 4]
-    assert "bleu" not in result
-    assert any(line.startswith("not scored: 4 steps are fewer than") for line in lines)
-    assert not (trained_copy.model_dir / "result.json").exists()
