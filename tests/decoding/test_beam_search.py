@@ -41,7 +41,7 @@ def traced(
 
     sources = tf.TensorSpec([None, 6], tf.float32)
     limits = tf.TensorSpec([None], tf.int32)
-    return tf.function(search, input_signature=[sources, limits])
+    return tf.function(search, [sources, limits], autograph=False)
 
 
 def test_wide_beam_equals_exhaustive_search() -> None:

@@ -31,7 +31,7 @@ def search_of(decoder: MemoryDecoder, beam_size: int, nbest: int):
 
     sources = tf.TensorSpec([None, 6], tf.float32)
     limits = tf.TensorSpec([None], tf.int32)
-    return tf.function(search, input_signature=[sources, limits])
+    return tf.function(search, [sources, limits], autograph=False)
 
 
 # 3 tokens other than PAD and EOS form at most 3^3 unfinished hypotheses.

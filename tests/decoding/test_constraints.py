@@ -56,7 +56,7 @@ def traced(
             compact_at=compact_at,
         )
 
-    return tf.function(search, input_signature=list(SPEC.values()))
+    return tf.function(search, list(SPEC.values()), autograph=False)
 
 
 def run(

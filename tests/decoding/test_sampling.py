@@ -47,7 +47,7 @@ def traced(
             compact_at=compact_at,
         )
 
-    return tf.function(draw, input_signature=SPEC)
+    return tf.function(draw, SPEC, autograph=False)
 
 
 def batch(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

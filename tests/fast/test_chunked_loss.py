@@ -61,7 +61,7 @@ def results(function, table, loss, x, targets, factor=3.0, **options):
 
     # Training traces its graph with unknown shapes, too.
     signature = tf.TensorSpec([None, None, CHANNELS], x.dtype), IDS
-    return tf.function(compute, input_signature=signature, **options)(x, targets)
+    return tf.function(compute, signature, autograph=False, **options)(x, targets)
 
 
 def distance(result, expected):
