@@ -83,7 +83,13 @@ def test_aligner_uses_the_attention_of_its_layers(model, tokenizer):
         pairs = set(zip(source_words[best], target_words, strict=True))
         expected.append(" ".join(f"{i}-{j}" for i, j in sorted(pairs)))
     chosen = (0, 1, 2, None)
-    lines = [Aligner(model, tokenizer, n)([source], [target]) for n in chosen]
+    aligners = [Aligner(model, tokenizer, layer) for layer in chosen]
+    # Tracing each would take seconds.
+    tf.config.run_functions_eagerly(True)
+    try:
+        lines = [align([source], [target]) for align in aligners]
+    finally:
+        tf.config.run_functions_eagerly(False)
     assert lines == [[line] for line in expected]
     assert len(set(expected)) > 1
 
