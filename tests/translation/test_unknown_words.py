@@ -31,7 +31,12 @@ def loaded(tmp_path_factory):
 @pytest.mark.parametrize("algorithm", ["t2t", "marian", "transformers", "opennmt"])
 def test_every_search_can_forbid_unknown_tokens(loaded, algorithm):
     unknown = loaded.tokenizer.unknown_id
-    for setting, is_allowed in ((None, True), ("allow", True), ("forbid", False)):
+    default, allow = (
+        loaded.search(algorithm=algorithm, unknown=setting)
+        for setting in (None, "allow")
+    )
+    assert default == allow
+    for setting, is_allowed in (("allow", True), ("forbid", False)):
         settings = {"algorithm": algorithm, "unknown": setting, "beam_size": 2}
         translator = loaded.translator(**settings)
         ids = translator.translate_ids(translator.encode(tf.constant(LINES)))[0]
