@@ -10,7 +10,7 @@ TOOL = "tools/benchmarks/benchmark_export.py"
 
 
 @pytest.mark.medium
-def test_export_and_model_translate_the_same_lines(trained, tmp_path):
+def test_export_and_model_translate_the_same_lines(forked_python, trained, tmp_path):
     source = tmp_path / "source.txt"
     lines = [source for source, _ in tiny.pairs("train")][:10]
     source.write_text("".join(f"{line}\n" for line in lines))
