@@ -131,8 +131,8 @@ def test_does_not_reuse_an_outdated_score(trained_copy, change):
         assert result["bleu"] == trained_copy.result["bleu"]
 
 
-def test_an_interrupted_training_resumes_to_the_same_weights(trained, tmp_path):
-    """It resumes in another thread, without the training text."""
+def test_resumes_without_the_training_text_in_another_thread(trained, tmp_path):
+    """An interrupted training resumes to the same weights."""
     copy = trained.copy_to(tmp_path / "copy")
     shutil.rmtree(copy.model_dir)
     # Interrupts after step 1, between two checkpoints.
@@ -223,8 +223,11 @@ def test_accepts_changed_data_and_hyper_parameters_on_request(trained_copy):
     assert any(line.startswith("reusing the training") for line in lines)
 
 
-def test_lists_skipped_pairs_and_does_not_score_a_model_in_its_warm_up(trained_copy):
-    """Pairs with an empty, a long, or a very long line of a million characters."""
+def test_lists_skipped_pairs(trained_copy):
+    """Pairs with an empty, a long, or a very long line of a million characters.
+
+    A model in its warm-up is not scored.
+    """
     shutil.rmtree(trained_copy.data_dir / "encoded")
     shutil.rmtree(trained_copy.model_dir)
     for lang in ("en", "de"):
