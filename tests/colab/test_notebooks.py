@@ -80,14 +80,14 @@ def test_quick_set_of_serve_it_is_valid():
 def run(name, folder: Path, given: dict[str, Path] | None = None, **settings: str):
     """Runs a notebook in an empty folder, or one with copies of the `given` folders.
 
-    Returns the printed output of its cells.
+    Its kernel and its commands share one import of TensorFlow. Returns the printed
+    output of its cells.
     """
     document = notebook(name)
-    programs = [os.fspath(Path(sys.executable).parent), os.environ["PATH"]]
-    path = os.pathsep.join([os.fspath(Path(fork_server.python()).parent), *programs])
+    python = fork_server.python()
     environment = {
         **os.environ,
-        "PATH": path,
+        "PATH": os.pathsep.join([os.fspath(Path(python).parent), os.environ["PATH"]]),
         "PYTHONPATH": str(ROOT),
         "IPYTHONDIR": str(folder / ".ipython"),
         "T2T_REPRO_QUICK": "1",
@@ -101,10 +101,14 @@ def run(name, folder: Path, given: dict[str, Path] | None = None, **settings: st
         document,
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
+        # TensorFlow has imported matplotlib, so a variable would not choose its backend.
+        extra_arguments=["--matplotlib=inline"],
         resources={"metadata": {"path": str(work)}},
     )
     try:
-        client.execute(env=environment)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "executable", python)
+            client.execute(env=environment)
     finally:
         # With pytest --basetemp, the executed notebook can be inspected.
         nbformat.write(document, folder / f"{name}.ipynb")
