@@ -101,7 +101,7 @@ def run(name, folder: Path, given: dict[str, Path] | None = None, **settings: st
         document,
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
-        # TensorFlow has imported matplotlib, so a variable would not choose its backend.
+        # A variable cannot choose the backend: TensorFlow has imported matplotlib.
         extra_arguments=["--matplotlib=inline"],
         resources={"metadata": {"path": str(work)}},
     )
