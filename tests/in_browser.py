@@ -86,14 +86,18 @@ def findings(page):
     ]
 
 
-@pytest.fixture(params=["light", "dark"])
-def wished(request, browser):
-    scheme(browser, request.param)
-    yield request.param
+# Color schemes and widths do not depend on each other.
+COMMON, OTHER = (("light", 1200), ("dark", 400)), (("light", 400), ("dark", 1200))
+
+
+@pytest.fixture(
+    params=[*COMMON, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHER)],
+    ids=lambda each: "-".join(map(str, each)),
+)
+def appearance(request, browser):
+    """Chooses a preferred color scheme and a width in pixels."""
+    wished, width = request.param
+    scheme(browser, wished)
+    with narrow(browser, width):
+        yield
     scheme(browser, "light")
-
-
-@pytest.fixture(params=["wide", "narrow"])
-def width(request, browser):
-    with narrow(browser, 400 if request.param == "narrow" else 1200):
-        yield request.param

@@ -10,20 +10,19 @@ from t2t_repro.decoding.config import DecodingConfig
 from tests import in_browser, tiny
 from tests.in_browser import TEXT, scheme
 
-browser, width, wished = in_browser.browser, in_browser.width, in_browser.wished
+browser, appearance = in_browser.browser, in_browser.appearance
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def inspected(tmp_path_factory):
     """Inspection of a translation, and the tokenizer."""
     tokenizer = tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
     model = tiny.random_model(num_layers=2)
-    return inspect_translation(
-        model, tokenizer, TEXT, None, DecodingConfig(3, extra_length=4)
-    ), tokenizer
+    search = DecodingConfig(3, extra_length=10, length_factor=0.0)
+    return inspect_translation(model, tokenizer, TEXT, None, search), tokenizer
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address(inspected, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "attention.html"
     path.write_text(attention_page(*inspected, "model"), encoding="utf-8")

@@ -9,7 +9,7 @@ from tests.in_browser import at, findings
 pytestmark = pytest.mark.medium
 
 
-def test_attention_page_has_no_findings(page, wished, width):
+def test_attention_page_has_no_findings(page, appearance):
     assert findings(page) == []
     at(page, "queries-1").click()
     assert findings(page) == []

@@ -5,7 +5,7 @@ import pytest
 from tests import in_browser
 from tests.live_page.live_model import Live
 
-browser, width, wished = in_browser.browser, in_browser.width, in_browser.wished
+browser, appearance = in_browser.browser, in_browser.appearance
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,13 @@ VIEWS = ("translate", "architecture", "attention", "whatif", "formulas")
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_live_page_has_no_findings(live, wished, width, view):
+def test_live_page_has_no_findings(shared_live, appearance, view):
     # A change of only the fragment would reload the page asynchronously.
-    live.page.get("about:blank")
-    live.page.get(f"{live.address}#view={view}&text=one%20two")
-    WebDriverWait(live.page, 60).until(lambda page: current(page) == f"to-{view}")
-    assert findings(live.page) == []
+    page = shared_live.page
+    page.get("about:blank")
+    page.get(f"{shared_live.address}#view={view}&text=one%20two")
+    WebDriverWait(page, 60).until(lambda page: current(page) == f"to-{view}")
+    assert findings(page) == []
 
 
 def current(page):
