@@ -43,6 +43,7 @@ class Live:
         build_vocabulary(kind, lines, size, path)
         self.tokenizer = load_tokenizer(path)
         self.model = self.new_model()
+        self.translator = Translator(self.model, self.tokenizer, SEARCH)
         page = live_page(
             *(self.model, self.hparams, path.read_bytes(), path.name, "model"), "one"
         )
@@ -68,9 +69,8 @@ class Live:
     def ids(self, text):
         return self.tokenizer.encode(tf.constant([text])).to_list()[0]
 
-    def translations(self, texts, model=None, search=SEARCH):
-        translator = Translator(model or self.model, self.tokenizer, search)
-        return list(translator.translate_lines(texts))
+    def translations(self, texts, translator=None):
+        return list((translator or self.translator).translate_lines(texts))
 
     def assert_translations(self, texts, expected, changes=None):
         """Asserts that the page's translations equal those of Python."""
@@ -87,3 +87,25 @@ class Live:
             [each.score for each in expected],
             rtol=2e-5,
         )
+
+    def assert_scores(self, pairs, model, changes=None):
+        """Asserts that the page's scores of references equal those of a model.
+
+        Returns the expected log probabilities of each pair.
+        """
+        expected = []
+        for texts in pairs:
+            pair = [self.ids(text) for text in texts]
+            # Without a causal mask, the padding of batches would be visible.
+            inputs, targets = (tf.constant([ids]) for ids in pair)
+            logits = model({"inputs": inputs, "targets": targets})[0]
+            log_probs = tf.nn.log_softmax(logits).numpy()
+            expected.append(log_probs[range(len(pair[1])), pair[1]])
+            found = self.scores(pair, changes)
+            np.testing.assert_allclose(found, expected[-1], atol=1e-4)
+        return expected
+
+    def scores(self, pair, changes=None):
+        """Returns the page's log probability of each token of a reference."""
+        options = [] if changes is None else [changes]
+        return [each["logProb"] for each in call(self.page, "score", *pair, *options)]

@@ -13,7 +13,7 @@ from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 from tests import tiny
 from tests.in_browser import at
-from tests.live_page.live_model import SEARCH, Live, call
+from tests.live_page.live_model import Live, call
 
 pytestmark = pytest.mark.medium
 
@@ -38,9 +38,7 @@ def test_page_has_a_javascript_api(live):
     answer = live.page.execute_async_script(
         "transformer.translate('one two').then(arguments[0])"
     )
-    (expected,) = Translator(live.model, live.tokenizer, SEARCH).translate_lines(
-        ["one two"]
-    )
+    (expected,) = live.translations(["one two"])
     assert answer["translation"] == expected.text
     assert answer["score"] == pytest.approx(expected.score, rel=2e-5)
     assert answer["tokens"] == expected.tokens == len(answer["pieces"])
@@ -70,14 +68,14 @@ def test_page_reports_what_it_does_not_read(live):
     ("kind", "settings"),
     [
         ("wordpiece", {"norm": "pre", "position": "learned", "max_position": 9}),
-        ("sentencepiece", {"share_embeddings": False, "position": "sinusoid_paper"}),
         (
             "sentencepiece",
             {
+                "share_embeddings": False,
                 "d_k": 5,
                 "d_v": 3,
                 "num_decoder_layers": 1,
-                "position": "sinusoid_halves",
+                "position": "sinusoid_paper",
             },
         ),
         (
@@ -101,16 +99,17 @@ def test_translations_with_other_options(browser, tmp_path, kind, settings):
 )
 def test_beam_size_and_alpha_can_be_changed(live, search):
     options = {"beamSize": search.beam_size, "alpha": search.alpha}
-    for text, each in zip(TEXTS, live.translations(TEXTS, search=search), strict=True):
+    texts = TEXTS[:12]
+    expected = live.translations(texts, Translator(live.model, live.tokenizer, search))
+    for text, each in zip(texts, expected, strict=True):
         result = call(live.page, "translate", text, options)
         assert result["translation"] == each.text
         assert result["score"] == pytest.approx(each.score, rel=2e-5)
 
 
 def test_translations_begin_with_the_prefix(live):
-    translator = Translator(live.model, live.tokenizer, SEARCH)
     prefix = live.ids("drei vier")[:-1]
-    (each,) = translator.translate_window(["one two"], prefixes=["drei vier"])
+    (each,) = live.translator.translate_window(["one two"], prefixes=["drei vier"])
     result = call(live.page, "translate", "one two", {"prefix": prefix})
     assert result["translation"] == each.text
     assert result["score"] == pytest.approx(each.score, rel=2e-5)

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 from selenium.webdriver.support.ui import WebDriverWait
 
+from tests import tiny
 from tests.live_page.live_model import SIZES, Live
 
 pytestmark = pytest.mark.medium
@@ -43,6 +44,7 @@ FORMULAS = {
 @pytest.mark.parametrize("position", FORMULAS)
 def test_later_position_is_a_rotation_of_the_earlier_one(browser, tmp_path, position):
     live = Live(browser, tmp_path, position=position)
+    live.assert_scores(tiny.pairs("train")[:2], live.model)
     formulas(live, pos=POS, k=K)
     assert SIZES["d_model"] == 16
     cells = live.page.execute_script(
