@@ -164,19 +164,20 @@ def test_rejects_unsupported_options_of_sentencepiece(contents, name):
         live_tokenizer(contents(), "vocab.model")
 
 
+@pytest.mark.parametrize("count", [1000, pytest.param(5000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["tensor2tensor", "sentencepiece", "wordpiece"])
-def test_ten_thousand_lines_of_multi30k_and_tatoeba(
-    browser, tmp_path, shared_dir, kind
+def test_thousands_of_lines_of_multi30k_and_tatoeba(
+    browser, tmp_path, shared_dir, kind, count
 ):
     lines = []
     for corpus in ("multi30k", "tatoeba-en-de"):
         for language in ("en", "de"):
             path = shared_dir / f"corpora/{corpus}/train.{language}"
-            lines += read_lines(path)[:5000]
+            lines += read_lines(path)[:count]
     if kind == "tensor2tensor":
         path = shared_dir / "t2t/multi30k_reference/spm6k.model"
     else:
         suffix = {"sentencepiece": "model", "wordpiece": "subwords"}[kind]
         path = tmp_path / f"vocab.{suffix}"
-        build_vocabulary(kind, lines[::5], 4000, path)
+        build_vocabulary(kind, lines[::5], 4 * count // 5, path)
     assert_equal(browser, path, lines, [])
