@@ -15,7 +15,7 @@ from tests import fork_server, run_command, tiny
 
 SCRIPT = run_command.ROOT / "docs" / "how_to" / "big.sbatch"
 # Enough steps for every signal to arrive long before the end of training.
-STEPS = 200
+STEPS = 150
 # The warm-up is longer, so that the model is not scored.
 SETTINGS = f"train_steps={STEPS},warmup_steps={STEPS + 1},checkpoint_steps=50"
 SETTINGS += ",dropout=0.1,average_last=1"

@@ -12,7 +12,7 @@ from t2t_repro.runs import checkpoints
 from tests import run_command, tiny
 
 # Enough steps for every signal to arrive long before the end of training.
-STEPS = 200
+STEPS = 150
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 
 

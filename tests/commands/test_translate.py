@@ -91,12 +91,12 @@ def words(trained, *flags, text=TEXT):
 
 
 def test_checkpoints_and_models_translate_as_an_ensemble(trained, expected):
-    directory = str(trained.model_dir)
-    assert words(trained, "--checkpoint", f"averaged,{directory}") == expected
+    both = f"averaged,{trained.model_dir}"
     scores = [
         words(trained, "--scores", "--checkpoint", names)
-        for names in ("averaged", "latest", "averaged,latest")
+        for names in (both, "latest", "averaged,latest")
     ]
+    assert [line.partition("\t")[2] for line in scores[0]] == expected
     assert len({tuple(each) for each in scores}) == 3
 
 
@@ -151,11 +151,10 @@ def test_samples_are_the_same_for_the_same_seed_and_line(trained, expected):
     assert translations != words(trained, *flags, "--seed", "1")
     blank = [not line.strip() for line in TEXT.split("\n")]
     assert [not line for line in translations] == blank
-    # Sampling from the most probable token is greedy search.
-    greedy = words(trained, "--beam_size", "1")
-    assert words(trained, "--sampling", "--top_k", "1") == greedy
-    lists = words(trained, "--sampling", "--nbest", "3")
-    assert [line.split(" ||| ")[0] for line in lists if line[0] == "0"] == ["0"] * 3
+    # Each of three samples from the most probable token is that of greedy search.
+    lists = words(trained, "--sampling", "--top_k", "1", "--nbest", "3")
+    texts = [line.split(" ||| ")[1] for line in lists if line[0] == "0"]
+    assert texts == [words(trained, "--beam_size", "1")[0]] * 3
 
 
 @pytest.mark.medium
@@ -232,10 +231,8 @@ def test_a_translation_depends_only_on_its_line(trained):
 
     translations = translated(lines, "--batch_size", "32")
     assert len(set(translations.values())) > 5
-    for batch_size, window in ((1, 20), (7, 5)):
-        generator.shuffle(lines)
-        flags = ("--batch_size", str(batch_size), "--window", str(window))
-        assert translated(lines, *flags) == translations
+    generator.shuffle(lines)
+    assert translated(lines, "--batch_size", "3", "--window", "5") == translations
 
 
 def random_words(generator):

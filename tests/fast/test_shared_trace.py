@@ -13,6 +13,7 @@ IDS = np.array([[5, 6, 7, 1], [8, 1, 0, 0]])
 SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 20}
 DROPOUT = {"dropout": 0.1, "attention_dropout": 0.1, "ffn_dropout": 0.1}
 D_MODEL = 12
+NUM_LAYERS = 2
 
 
 def random(*shape, seed=0):
@@ -26,7 +27,10 @@ INPUTS = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1), tf.constant([3, 4
 def stacks(request):
     """Returns an encoder and a decoder with random weights and all kinds of dropout."""
     shape, sizes = (None, None, D_MODEL), SIZES | DROPOUT | {"norm": request.param}
-    stacks = Encoder(3, **sizes, name="encoder"), Decoder(3, **sizes, name="decoder")
+    stacks = (
+        Encoder(NUM_LAYERS, **sizes, name="encoder"),
+        Decoder(NUM_LAYERS, **sizes, name="decoder"),
+    )
     for stack, shapes in zip(stacks, ([shape], [shape, shape]), strict=True):
         stack.build(*shapes)
         for seed, variable in enumerate(stack.trainable_variables):
@@ -67,7 +71,9 @@ def test_graph_traces_one_layer_and_equals_separate_calls(stacks):
         return value, *tape.gradient(value, variables)
 
     expected = value_and_gradients(*INPUTS)
-    paths = [f"{s}/layer_{i}" for s in ("encoder", "decoder") for i in range(3)]
+    paths = [
+        f"{s}/layer_{i}" for s in ("encoder", "decoder") for i in range(NUM_LAYERS)
+    ]
     assert calls == paths
     calls.clear()
     fast.install()
@@ -108,7 +114,7 @@ def test_layers_without_a_dropout_seed_are_called_separately(stacks):
     calls = record_calls([encoder])
     fast.install()
     tf.function(lambda x: encoder(x, training=True), autograph=False)(INPUTS[0])
-    assert calls == [f"encoder/layer_{index}" for index in range(3)]
+    assert calls == [f"encoder/layer_{index}" for index in range(NUM_LAYERS)]
 
 
 def test_layers_with_a_keras_mask_are_called_separately(stacks):
@@ -123,6 +129,6 @@ def test_layers_with_a_keras_mask_are_called_separately(stacks):
         return encoder(x)
 
     result = encoded(INPUTS[0])
-    assert calls == [f"encoder/layer_{index}" for index in range(3)]
+    assert calls == [f"encoder/layer_{index}" for index in range(NUM_LAYERS)]
     expected = encoder(INPUTS[0], attention_mask=padding_mask(IDS))
     np.testing.assert_allclose(result, expected, atol=1e-5)
