@@ -105,7 +105,7 @@ if not Path("mine").exists():
 STEPS = 20 if QUICK else 300
 SET = "mine/hparams.yaml"
 if QUICK:
-    SET += ",warmup_steps=5,tokens_per_batch=512"
+    SET += ",warmup_steps=30,tokens_per_batch=512"
 
 # %%
 # !python -m t2t_repro.train --hparams {SET} --problem files --data_dir {TEXT} --source_lang {SOURCE} --target_lang {TARGET} --model_dir mine --train_steps {STEPS}
