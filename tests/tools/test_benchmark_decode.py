@@ -23,8 +23,6 @@ def test_times_all_programs_on_the_same_work(forked_python, monkeypatch):
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")  # As the tool does.
     monkeypatch.setenv("CT2_FORCE_CPU_ISA", "GENERIC")
-    # Halves the time of compilation.
-    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
     result = run_command.run(TOOL, *SMALL.split(), "--json")
     assert result.status == 0, result.err
     tables = json.loads(result.out)["tables"]
