@@ -1,7 +1,7 @@
 """The export requires only TensorFlow and the operations of tensorflow_text.
 
-It runs in a Python process without this project and in TensorFlow's C runtime. Exports
-that the C program loads are not asked for translations in Python, too.
+It runs in a Python process without this project and in TensorFlow's C runtime. The
+signature `serving_default` of two exports runs only in the C program.
 """
 
 import importlib.util
