@@ -303,9 +303,6 @@ def test_problem_of_the_page_is_trained_and_scored(tmp_path, monkeypatch):
 def test_python_block_runs(block, folder):
     # Skips the download of gigabytes, but creates the corpus.
     text = block.text.replace(".download_and_prepare()", "")
-    if block.page == "README.md":
-        # docs/how_to/keras.md has a longer version, which runs in graphs.
-        text = f"import tensorflow as tf; tf.config.run_functions_eagerly(True)\n{text}"
     if "8501" not in text:
         run_python(text, folder)
         return
