@@ -12,6 +12,12 @@ from t2t_repro.fast.flat_attention import flatten_tokens
 from t2t_repro.fast.xla_kernels import in_xla
 from t2t_repro.layers.label_smoothing import entropy_of_smoothing
 
+IN_PLACE = 2**31
+"""Number of logits from which the gradient is copied once more.
+
+TensorFlow's scatter operations copy, but support indices of more than 32 bits.
+"""
+
 # Arguments: logits z (rows, V), labels (rows,), the target probability `low` of every
 # token except the label, and `weight`, the label's target probability minus `low`.
 # Results: log(sum(exp(z))), (rows,), and a function that maps the upstream gradient to
@@ -73,9 +79,24 @@ def _keep_softmax(
     log_sum = tf.reduce_max(z, axis=1) - tf.math.log(tf.reduce_max(softmax, axis=1))
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
-        dense = (softmax - low) * upstream[:, None]
-        indices = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
-        return tf.tensor_scatter_nd_sub(dense, indices, weight * upstream)
+        rows, amounts = tf.range(tf.shape(labels)[0]), weight * upstream
+
+        # Called inside the functions: TensorFlow's optimizer, which may simplify the
+        # result to `softmax` itself, must see the in-place operation in the same graph.
+        def scaled() -> tf.Tensor:
+            return (softmax - low) * upstream[:, None]
+
+        def in_place() -> tf.Tensor:
+            places = rows * z.shape[1] + labels
+            flat = tf.reshape(scaled(), [-1, 1])
+            flat = tf.raw_ops.InplaceSub(x=flat, i=places, v=amounts[:, None])
+            return tf.reshape(flat, tf.shape(z))
+
+        def in_a_copy() -> tf.Tensor:
+            indices = tf.stack([rows, labels], axis=1)
+            return tf.tensor_scatter_nd_sub(scaled(), indices, amounts)
+
+        return tf.cond(tf.size(z, tf.int64) < IN_PLACE, in_place, in_a_copy)
 
     return log_sum, gradient
 

@@ -70,6 +70,26 @@ def test_value_and_gradient_equal_the_definition(smoothing, form):
     np.testing.assert_allclose(gradient, tape.gradient(total, wide), atol=1e-6)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_very_many_logits_have_the_same_gradient(monkeypatch, smoothing):
+    """They need indices of 64 bits, which TensorFlow's in-place operation lacks."""
+    logits = tf.random.stateless_normal([3, 500], [1, 2])
+
+    def loss_and_gradient():
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            losses = cross_entropy.smoothed_cross_entropy(
+                logits, tf.constant([4, 0, 4]), smoothing
+            )
+            total = tf.reduce_sum(losses)
+        return total, tape.gradient(total, logits)
+
+    in_place = tf.function(loss_and_gradient, autograph=False)()
+    monkeypatch.setattr(cross_entropy, "IN_PLACE", 1500)
+    copied = tf.function(loss_and_gradient, autograph=False)()
+    tf.nest.map_structure(np.testing.assert_array_equal, in_place, copied)
+
+
 def test_the_minimum_loss_is_zero():
     soft = np.full((1, 5), 0.1 / 4)
     soft[0, 2] = 0.9
