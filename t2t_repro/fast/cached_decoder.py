@@ -167,7 +167,7 @@ class KVCacheDecoder:
         def self_attend(y: tf.Tensor) -> tf.Tensor:
             nonlocal cache
             query, keys, values = self._project_qkv(attention, y)
-            keys = slots.write(cache.self_keys, keys, position)
+            keys = slots.write_keys(cache.self_keys, keys, position)
             values = slots.write(cache.self_values, values, position)
             cache = cache._replace(self_keys=keys, self_values=values)
             return self._attend(attention, query, keys, values, bias, distances)
@@ -239,7 +239,7 @@ class KVCacheDecoder:
             weights = attention.attention_weights(query, keys, visible, distances)
             heads = attention.weighted_sum(weights, values, distances)
         else:
-            logits = matmul_transposed(query, keys)
+            logits = self._logits(query, keys)
             if is_quantized(attention):
                 weights = width_independent_softmax(logits + bias)
             else:
@@ -247,6 +247,10 @@ class KVCacheDecoder:
             heads = ops.matmul(weights, values)
         rows = merge_heads(attention, heads)
         return self._matmuls(rows, attention.output_projection)
+
+    def _logits(self, query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
+        """Multiplies queries by keys: float (batch, heads, beam, slots)."""
+        return matmul_transposed(query, keys)
 
     def select_beams(self, state: KVCacheState, parents: tf.Tensor) -> KVCacheState:
         """Lets hypothesis k continue hypothesis ``parents[:, k]``.

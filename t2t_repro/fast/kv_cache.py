@@ -136,6 +136,12 @@ class KVCacheSlots:
         )
         return tf.reshape(updated, tf.shape(cache))
 
+    def write_keys(
+        self, cache: tf.Tensor, new: tf.Tensor, position: tf.Tensor
+    ) -> tf.Tensor:
+        """Writes the keys of a step; arguments and result are those of `write`."""
+        return self.write(cache, new, position)
+
     def distances(self, state: KVCacheState, index: tf.Tensor) -> tf.Tensor | None:
         """Returns the offset of each slot's step from step `index`, at most 0.
 
@@ -217,7 +223,9 @@ class KVCacheSlots:
 class FixedKVCacheSlots(KVCacheSlots):
     """A KV cache that has slots for all steps from the beginning, as XLA needs.
 
-    Each step attends to all slots, so it suits few steps and few sentences.
+    Each step attends to all slots, so it suits few steps and few sentences. Keys are
+    transposed, (batch, heads, d_k, slots): XLA then multiplies queries by them in a
+    third of the time.
 
     Attributes:
         width: Maximum number of steps.
@@ -231,12 +239,19 @@ class FixedKVCacheSlots(KVCacheSlots):
         return [slot // self.beam_size for slot in range(self.width * self.beam_size)]
 
     def write(self, cache: tf.Tensor, new: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
-        """Writes the keys or values of a step; XLA does this in place."""
-        return ops.slice_update(cache, position, new)
+        """Writes the values of a step; XLA does this in place."""
+        return ops.slice_update(cache, [0, 0, position, 0], new)
+
+    def write_keys(
+        self, cache: tf.Tensor, new: tf.Tensor, position: tf.Tensor
+    ) -> tf.Tensor:
+        """Transposes and writes the keys of a step, (batch, heads, beam, d_k)."""
+        new = tf.linalg.matrix_transpose(new)
+        return ops.slice_update(cache, [0, 0, 0, position], new)
 
     def _position(self, state: KVCacheState, group: tf.Tensor) -> tf.Tensor:
-        """Returns the start of a step's slots in a cache, int32 (4,)."""
-        return tf.stack([0, 0, group * self.beam_size, 0])
+        """Returns the first slot of a step, int32 ()."""
+        return group * self.beam_size
 
     def _with_free_group(
         self, state: KVCacheState, index: tf.Tensor

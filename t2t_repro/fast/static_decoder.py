@@ -1,6 +1,9 @@
 """Cached decoder with a state of constant shape, as XLA needs."""
 
+from typing import Any
+
 import tensorflow as tf
+from keras import ops
 
 from t2t_repro.fast import absorbed_attention
 from t2t_repro.fast.cached_decoder import KVCacheDecoder, Memory, matmuls_of_a_step
@@ -8,6 +11,7 @@ from t2t_repro.fast.flat_attention import is_quantized
 from t2t_repro.fast.kv_cache import FixedKVCacheSlots, KVCacheState, LayerKVCache
 from t2t_repro.fast.small_batch_matmul import StepMatmuls, transposed_weights
 from t2t_repro.layers.attention import MultiHeadAttention
+from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.models.transformer import Transformer
 
 
@@ -41,7 +45,10 @@ class StaticDecoder(KVCacheDecoder):
         self._shapes: list[tf.TensorShape] = []
 
     def start(self, inputs: tf.Tensor) -> KVCacheState:
-        """Returns the state before the first step; folds a short memory."""
+        """Returns the state before the first step; folds a short memory.
+
+        Keys that are not folded are transposed.
+        """
         state = self.initial_state(self._memory)
         caches = []
         layers = self.model.decoder.layers_in_order()
@@ -51,7 +58,11 @@ class StaticDecoder(KVCacheDecoder):
                     layer.cross_attention, cache.cross_keys, cache.cross_values
                 )
                 cache = cache._replace(cross_keys=keys, cross_values=values)
-            caches.append(cache)
+            else:
+                keys = tf.linalg.matrix_transpose(cache.cross_keys)
+                cache = cache._replace(cross_keys=keys)
+            self_keys = tf.linalg.matrix_transpose(cache.self_keys)
+            caches.append(cache._replace(self_keys=self_keys))
         state = state._replace(layers=tuple(caches))
         self._shapes = [tensor.shape for tensor in tf.nest.flatten(state)]
         return state
@@ -80,6 +91,20 @@ class StaticDecoder(KVCacheDecoder):
             memory = cache.cross_keys, cache.cross_values, bias[:, :, :1]
             return absorbed_attention.attend(attention, y, *memory, self.beam_size)
         return super()._cross_attend(attention, y, cache, bias)
+
+    def _attend(
+        self,
+        attention: MultiHeadAttention,
+        query: tf.Tensor,
+        keys: tf.Tensor,
+        *args: Any,
+    ) -> tf.Tensor:
+        if isinstance(attention, RelativeAttention):
+            keys = tf.linalg.matrix_transpose(keys)
+        return super()._attend(attention, query, keys, *args)
+
+    def _logits(self, query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
+        return ops.matmul(query, keys)
 
 
 def transpose_step_weights(model: Transformer) -> StepMatmuls:

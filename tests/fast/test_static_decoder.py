@@ -70,7 +70,7 @@ def test_reordered_hypotheses_keep_their_own_past(model):
         assert [tensor.shape for tensor in tf.nest.flatten(state)] == shapes
 
 
-@pytest.mark.parametrize(("d_k", "d_v", "is_folded"), [(6, 6, True), (5, 6, False)])
+@pytest.mark.parametrize(("d_k", "d_v", "is_folded"), [(6, 6, True), (4, 6, False)])
 def test_folds_a_short_source(d_k, d_v, is_folded):
     model = Transformer.from_hparams(HParams(**SIZES, d_k=d_k, d_v=d_v), VOCAB_SIZE)
     model.build()
@@ -78,6 +78,6 @@ def test_folds_a_short_source(d_k, d_v, is_folded):
     cache = decoder.start(tf.constant(INPUTS)).layers[0]
     # 3 heads and 5 source tokens.
     folded = (1, 12, 3 * 5), (1, 3 * 5, 12)
-    whole = (1, 3, 5, d_k), (1, 3, 5, d_v)
+    whole = (1, 3, d_k, 5), (1, 3, 5, d_v)
     shapes = tuple(cache.cross_keys.shape), tuple(cache.cross_values.shape)
     assert shapes == (folded if is_folded else whole)
