@@ -1,6 +1,7 @@
 """Tests of the GPU benchmark: operation counts, and a dry run on a CPU."""
 
 import json
+import re
 import signal
 
 import pytest
@@ -14,33 +15,44 @@ TOOL = "tools/benchmarks/benchmark_gpu.py"
 
 def test_counts_tokens_operations_and_bytes(tmp_path):
     real = measurements(Sizes(), str(tmp_path))
-    steps = [each for each in real if each.task == "training.train"]
+    named = {each.name: each for each in real}
+    assert len(named) == len(real)
     # A row of 256 has room for eight pairs of 30 tokens.
-    small, large = 48 * 8 * 30, 96 * 8 * 30
-    expected = [*([small] * 5), large, 12480, 12480, 3600, large]
-    assert [each.tokens for each in steps] == expected
+    pairs = {"48 x 256": 48 * 8, "96 x 256": 96 * 8, "416 x 30": 416, "120 x 30": 120}
+    steps = [each for each in real if each.task == "training.train"]
+    for each in steps:
+        (size,) = [size for size in pairs if f" {size}" in each.name]
+        assert each.tokens == 30 * pairs[size]
     # Six operations per weight (big has 214.0M) and pair of tokens: 16 TFLOP.
-    assert steps[6].operations == pytest.approx(6 * 214.0e6 * 12480, rel=0.02)
+    step = named["step of big, 416 x 30"]
+    assert step.operations == pytest.approx(6 * 214.0e6 * 12480, rel=0.02)
     # Four matmuls forward and eight backward; the copy reads and writes each byte.
-    assert real[10].operations == 12 * 2 * 8192**3
-    assert real[12].moved == 2 * 2**31
+    matmuls = named["matmuls of 8,192 x 8,192, TF32"]
+    assert matmuls.operations == 12 * 2 * 8192**3
+    assert named["copy"].moved == 2 * 2**31
     tasks = {each.task for each in measurements(DRY, str(tmp_path))}
     assert tasks == {each.task for each in real}
 
 
-def test_only_named_measurements_autotune(tmp_path):
+def test_only_named_measurements_autotune_or_do_without_triton(tmp_path):
     levels = {
-        each.name.partition("autotune ")[2] or "level 0": each.flags
+        re.sub(r"step of tiny, (packed )?\d x \d+(, |$)", "", each.name): each.flags
         for each in measurements(DRY, str(tmp_path))
         if each.task == "training.train"
     }
     flag = "--xla_gpu_autotune_level="
+    without = " --xla_gpu_enable_triton_gemm=false"
     cache = f" --xla_gpu_per_fusion_autotune_cache_dir={tmp_path}/autotune"
     assert levels == {
-        "level 0": f"{flag}0",
-        "level 2": f"{flag}2",
-        "level 4": f"{flag}4",
-        "level 4, warm cache": f"{flag}4{cache}",
+        "": f"{flag}0",
+        "without Triton's matmuls": f"{flag}0{without}",
+        "without XLA": f"{flag}0",
+        "plain loss": f"{flag}0",
+        "TF32": f"{flag}0",
+        "autotune level 2": f"{flag}2",
+        "autotune level 4": f"{flag}4",
+        "autotune level 4, without Triton's matmuls": f"{flag}4{without}",
+        "autotune level 4, warm cache": f"{flag}4{cache}",
     }
 
 

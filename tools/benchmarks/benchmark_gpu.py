@@ -2,13 +2,14 @@
 
     python tools/benchmarks/benchmark_gpu.py [--minutes 8]
 
-Times training steps in bfloat16: packed rows with the plain and the chunked loss, with
-different levels of XLA's autotuning, which runs kernels to choose the fastest, and with
-a warm autotuning cache; then unpacked pairs, with and without XLA. Autotuning is off
-(level 0) unless the name of a measurement has another level. If time remains, it also
-times matmuls, memory copies and beam search. TF32 is TensorFlow's default for float32
-matmuls on a GPU. At the time limit or after Ctrl-C, the benchmark prints the figures so
-far. Without a GPU, it makes a dry run with toy sizes.
+Times training steps in bfloat16: packed rows with different levels of XLA's autotuning,
+which runs kernels to choose the fastest, and with and without Triton's matmuls; then
+unpacked pairs, with and without XLA, and beam search. If time remains, it also times a
+warm autotuning cache, matmuls, memory copies, and steps with other settings. Packed
+rows have the chunked loss unless the name of a measurement has the plain one.
+Autotuning is off (level 0) unless the name has another level. TF32 is TensorFlow's
+default for float32 matmuls on a GPU. At the time limit or after Ctrl-C, the benchmark
+prints the figures so far. Without a GPU, it makes a dry run with toy sizes.
 """
 
 from __future__ import annotations
@@ -140,36 +141,46 @@ def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
     """
     small, large = sizes.rows
     pairs, few_pairs = sizes.pairs
-    first = _packed(sizes, small)
+    first, second = _packed(sizes, small), _packed(sizes, large)
     # The first of these measurements fills the cache for the second.
     cache = Path(folder) / "autotune"
     cache.mkdir(exist_ok=True)
     flag = f"--xla_gpu_per_fusion_autotune_cache_dir={cache}"
-    planned = [
-        first._replace(
-            name=f"{first.name}, plain loss",
-            fields=first.fields | {"without": ["chunked_loss"]},
-        ),
+    return [
         first,
-        _autotuned(first, 2),
+        _without_triton(first),
         _autotuned(first, 4, flag),
-        _autotuned(first, 4, flag, ", warm cache"),
-        _packed(sizes, large),
+        _without_triton(_autotuned(first, 4)),
         _step(sizes, pairs),
         _step(sizes, pairs, xla=False),
+        second,
+        _with_plain_loss(second),
+        *[_search(sizes, folder, precision) for precision in NAMES],
+        _autotuned(first, 4, flag, ", warm cache"),
+        *[_matmuls(sizes, precision) for precision in NAMES],
+        _copy(sizes),
+        _with_plain_loss(first),
+        _step(sizes, pairs, precision="float32"),
+        _autotuned(first, 2),
         _step(sizes, few_pairs),
-        _autotuned(_packed(sizes, large), 4),
+        _autotuned(second, 4),
     ]
-    matmul = Matmul(4, 1, sizes.side, sizes.side, sizes.side)
-    for precision, name in NAMES.items():
-        fields = {"precision": precision, "matmuls": [asdict(matmul)]}
-        title = f"matmuls of {sizes.side:,} x {sizes.side:,}, {name}"
-        each = Measurement(title, "training.square", fields, sizes.steps)
-        planned.append(each._replace(operations=matmul.flops))
-    copied = {"bytes": sizes.copied}
-    copy = Measurement("copy", "training.copy", copied, sizes.steps)
-    planned.append(copy._replace(moved=2 * sizes.copied))
-    return planned + [_search(sizes, folder, precision) for precision in NAMES]
+
+
+def _matmuls(sizes: Sizes, precision: str) -> Measurement:
+    """Returns the measurement of square matmuls, forward and backward."""
+    side = sizes.side
+    matmul = Matmul(4, 1, side, side, side)
+    fields = {"precision": precision, "matmuls": [asdict(matmul)]}
+    name = f"matmuls of {side:,} x {side:,}, {NAMES[precision]}"
+    each = Measurement(name, "training.square", fields, sizes.steps)
+    return each._replace(operations=matmul.flops)
+
+
+def _copy(sizes: Sizes) -> Measurement:
+    """Returns the measurement of a memory copy."""
+    each = Measurement("copy", "training.copy", {"bytes": sizes.copied}, sizes.steps)
+    return each._replace(moved=2 * sizes.copied)
 
 
 def _packed(sizes: Sizes, rows: int) -> Measurement:
@@ -188,21 +199,40 @@ def _autotuned(
     return step._replace(name=name, flags=flags)
 
 
+def _without_triton(step: Measurement) -> Measurement:
+    """Returns the measurement with matmuls of cuBLAS instead of Triton."""
+    name = f"{step.name}, without Triton's matmuls"
+    flags = f"{step.flags} --xla_gpu_enable_triton_gemm=false"
+    return step._replace(name=name, flags=flags)
+
+
+def _with_plain_loss(step: Measurement) -> Measurement:
+    """Returns the measurement with the reference implementation of the loss."""
+    fields = step.fields | {"without": ["chunked_loss"]}
+    return step._replace(name=f"{step.name}, plain loss", fields=fields)
+
+
 def _step(
-    sizes: Sizes, pairs: int, packed_length: int = 0, xla: bool = True
+    sizes: Sizes,
+    pairs: int,
+    packed_length: int = 0,
+    xla: bool = True,
+    precision: str = "bfloat16",
 ) -> Measurement:
     """Returns the measurement of a training step with one micro-batch."""
     values = hparams.load(sizes.size)
     length, vocab_size = sizes.length, values.vocab_size
     work = replace(
         work_of(sizes.size, pairs, length, vocab_size),
-        precision="bfloat16",
+        precision=precision,
         xla=xla,
         dropout=values.dropout,
         packed_length=packed_length,
     )
+    suffix = f", {NAMES[precision]}" * (precision != "bfloat16")
+    suffix += ", without XLA" * (not xla)
     step = Measurement(
-        f"step of {sizes.size}, {pairs} x {length}{', without XLA' * (not xla)}",
+        f"step of {sizes.size}, {pairs} x {length}{suffix}",
         "training.train",
         asdict(work),
         sizes.steps,
