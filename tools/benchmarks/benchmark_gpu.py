@@ -2,14 +2,14 @@
 
     python tools/benchmarks/benchmark_gpu.py [--minutes 8]
 
-Times training steps in bfloat16: packed rows with different levels of XLA's autotuning,
-which runs kernels to choose the fastest, and with and without Triton's matmuls; then
+Times training steps in bfloat16: packed rows with XLA's default flags, without Triton's
+matmuls, and without autotuning (level 0), which chooses kernels by measured time; then
 unpacked pairs, with and without XLA, and beam search. If time remains, it also times a
 warm autotuning cache, matmuls, memory copies, and steps with other settings. Packed
-rows have the chunked loss unless the name of a measurement has the plain one.
-Autotuning is off (level 0) unless the name has another level. TF32 is TensorFlow's
-default for float32 matmuls on a GPU. At the time limit or after Ctrl-C, the benchmark
-prints the figures so far. Without a GPU, it makes a dry run with toy sizes.
+rows have the chunked loss unless the name of a measurement has the plain one. TF32 is
+TensorFlow's default for float32 matmuls on a GPU. At the time limit or after Ctrl-C,
+the benchmark prints the figures so far. Without a GPU, it makes a dry run with toy
+sizes.
 """
 
 from __future__ import annotations
@@ -141,29 +141,29 @@ def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
     """
     small, large = sizes.rows
     pairs, few_pairs = sizes.pairs
-    first, second = _packed(sizes, small), _packed(sizes, large)
-    # The first of these measurements fills the cache for the second.
+    # The first of these measurements fills the cache for the one with a warm cache.
     cache = Path(folder) / "autotune"
     cache.mkdir(exist_ok=True)
     flag = f"--xla_gpu_per_fusion_autotune_cache_dir={cache}"
+    packed = _packed(sizes, small)
+    cached, unpacked = packed._replace(flags=flag), _step(sizes, pairs)
     return [
-        first,
-        _without_triton(first),
-        _autotuned(first, 4, flag),
-        _without_triton(_autotuned(first, 4)),
-        _step(sizes, pairs),
+        cached,
+        _without_triton(packed),
+        _autotuned(_without_triton(packed), 0),
+        unpacked,
         _step(sizes, pairs, xla=False),
-        second,
-        _with_plain_loss(second),
+        _without_triton(unpacked),
+        _packed(sizes, large),
         *[_search(sizes, folder, precision) for precision in NAMES],
-        _autotuned(first, 4, flag, ", warm cache"),
+        cached._replace(name=f"{packed.name}, warm cache"),
         *[_matmuls(sizes, precision) for precision in NAMES],
         _copy(sizes),
-        _with_plain_loss(first),
+        _with_plain_loss(_packed(sizes, large)),
         _step(sizes, pairs, precision="float32"),
-        _autotuned(first, 2),
+        _autotuned(packed, 2),
         _step(sizes, few_pairs),
-        _autotuned(second, 4),
+        _autotuned(packed, 0),
     ]
 
 
@@ -190,20 +190,17 @@ def _packed(sizes: Sizes, rows: int) -> Measurement:
     return step._replace(name=f"step of {sizes.size}, packed {rows} x {length}")
 
 
-def _autotuned(
-    step: Measurement, level: int, flag: str = "", suffix: str = ""
-) -> Measurement:
-    """Returns the measurement with another level of autotuning."""
-    name = f"{step.name}, autotune level {level}{suffix}"
-    flags = f"--xla_gpu_autotune_level={level} {flag}".strip()
+def _autotuned(step: Measurement, level: int) -> Measurement:
+    """Returns the measurement with another level of autotuning than 4."""
+    name = f"{step.name}, autotune level {level}"
+    flags = f"{step.flags} --xla_gpu_autotune_level={level}".strip()
     return step._replace(name=name, flags=flags)
 
 
 def _without_triton(step: Measurement) -> Measurement:
     """Returns the measurement with matmuls of cuBLAS instead of Triton."""
     name = f"{step.name}, without Triton's matmuls"
-    flags = f"{step.flags} --xla_gpu_enable_triton_gemm=false"
-    return step._replace(name=name, flags=flags)
+    return step._replace(name=name, flags="--xla_gpu_enable_triton_gemm=false")
 
 
 def _with_plain_loss(step: Measurement) -> Measurement:
@@ -231,7 +228,7 @@ def _step(
     )
     suffix = f", {NAMES[precision]}" * (precision != "bfloat16")
     suffix += ", without XLA" * (not xla)
-    step = Measurement(
+    return Measurement(
         f"step of {sizes.size}, {pairs} x {length}{suffix}",
         "training.train",
         asdict(work),
@@ -239,7 +236,6 @@ def _step(
         tokens=work.tokens,
         operations=pairs * training_flops(values, vocab_size, length, length),
     )
-    return step._replace(flags="--xla_gpu_autotune_level=0")
 
 
 def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
