@@ -232,8 +232,14 @@ def compute_the_same_bits() -> None:
     """Makes operations deterministic, so that runs on a GPU are bit-identical.
 
     Call it before TensorFlow computes anything. XLA has a separate flag, which forbids
-    atomic additions and the choice of kernels by measured time.
+    atomic additions and the choice of kernels by measured time. Without this choice,
+    Triton's matmuls made a step 16 times as slow on an H100 (docs/speed.md), so they
+    are disabled, unless XLA_FLAGS enables them.
     """
     tf.config.experimental.enable_op_determinism()
-    flags = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true".strip()
+    flags = (
+        "--xla_gpu_enable_triton_gemm=false",
+        *os.environ.get("XLA_FLAGS", "").split(),
+        "--xla_gpu_deterministic_ops=true",
+    )
+    os.environ["XLA_FLAGS"] = " ".join(flags)

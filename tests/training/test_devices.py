@@ -1,7 +1,10 @@
 """Tests of the resolution of "auto" hyper-parameters for a device."""
 
+import os
+
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro import fast, hparams
 from t2t_repro.models.variables import named_variables
@@ -135,3 +138,15 @@ def test_fixed_bytes_agrees_with_the_weights(share):
     # The estimate ignores scales, offsets and the table of target spaces.
     estimate = devices.fixed_bytes(requested) / 32
     assert estimate == pytest.approx(size, rel=0.03)
+
+
+def test_flags_of_xla_precede_the_deterministic_flag_and_may_enable_triton(monkeypatch):
+    monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: None)
+    before = "--xla_dump_to=dump --xla_gpu_enable_triton_gemm=true"
+    for flags, expected in (("", ""), (before, f"{before} ")):
+        monkeypatch.setenv("XLA_FLAGS", flags)
+        devices.compute_the_same_bits()
+        assert os.environ["XLA_FLAGS"] == (
+            f"--xla_gpu_enable_triton_gemm=false {expected}"
+            "--xla_gpu_deterministic_ops=true"
+        )
