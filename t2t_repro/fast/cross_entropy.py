@@ -12,12 +12,6 @@ from t2t_repro.fast.flat_attention import flatten_tokens
 from t2t_repro.fast.xla_kernels import in_xla
 from t2t_repro.layers.label_smoothing import entropy_of_smoothing
 
-IN_PLACE = 2**31
-"""Number of logits from which the gradient is copied once more.
-
-TensorFlow's scatter operations copy, but support indices of more than 32 bits.
-"""
-
 # Arguments: logits z (rows, V), labels (rows,), the target probability `low` of every
 # token except the label, and `weight`, the label's target probability minus `low`.
 # Results: log(sum(exp(z))), (rows,), and a function that maps the upstream gradient to
@@ -79,24 +73,17 @@ def _keep_softmax(
     log_sum = tf.reduce_max(z, axis=1) - tf.math.log(tf.reduce_max(softmax, axis=1))
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
-        rows, amounts = tf.range(tf.shape(labels)[0]), weight * upstream
-
-        # Called inside the functions: TensorFlow's optimizer, which may simplify the
-        # result to `softmax` itself, must see the in-place operation in the same graph.
-        def scaled() -> tf.Tensor:
-            return (softmax - low) * upstream[:, None]
-
-        def in_place() -> tf.Tensor:
-            places = rows * z.shape[1] + labels
-            flat = tf.reshape(scaled(), [-1, 1])
-            flat = tf.raw_ops.InplaceSub(x=flat, i=places, v=amounts[:, None])
-            return tf.reshape(flat, tf.shape(z))
-
-        def in_a_copy() -> tf.Tensor:
-            indices = tf.stack([rows, labels], axis=1)
-            return tf.tensor_scatter_nd_sub(scaled(), indices, amounts)
-
-        return tf.cond(tf.size(z, tf.int64) < IN_PLACE, in_place, in_a_copy)
+        dense = (softmax - low) * upstream[:, None]
+        # TensorFlow's scatter operations would copy all elements.
+        places = tf.range(tf.shape(labels)[0]) * z.shape[1] + labels
+        fits = tf.debugging.assert_non_negative(
+            places, "2^31 logits or more at once; set a smaller max_tokens_per_device"
+        )
+        with tf.control_dependencies([fits] if fits is not None else []):
+            flat = tf.reshape(dense, [-1, 1])
+        amounts = weight * upstream[:, None]
+        flat = tf.raw_ops.InplaceSub(x=flat, i=places, v=amounts)
+        return tf.reshape(flat, tf.shape(z))
 
     return log_sum, gradient
 
