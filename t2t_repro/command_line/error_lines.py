@@ -7,6 +7,7 @@ from t2t_repro.system.errors import UserError
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _OUT_OF_MEMORY = re.compile(r"OOM when allocating|[Oo]ut of memory")
+_TOO_LARGE = re.compile(r"assertion failed: \[(.* max_tokens_per_device)")
 _TENSORFLOW_DISK_FULL = re.compile(
     r"(?:(?P<file>[^\s;:]*/[^\s;:]*)[;:] )?(?:No space left on device|Disk quota exc)"
 )
@@ -27,6 +28,8 @@ def error_line(error: Exception) -> str | None:
                 "train with a smaller max_tokens_per_device (--hparams SET,"
                 "max_tokens_per_device=N), or translate with a smaller --batch_size"
             )
+        if match := _TOO_LARGE.search(str(error)):
+            return match[1]
         match = _TENSORFLOW_DISK_FULL.search(str(error))
         return _disk_full(match["file"]) if match else None
     return None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.command_line.error_lines import error_line
 from t2t_repro.fast import cross_entropy
 from t2t_repro.layers import label_smoothing
 from t2t_repro.layers.label_smoothing import (
@@ -89,6 +90,21 @@ def test_the_gradient_changes_nothing_else_in_place(smoothing):
     expected = loss_and_gradient(label_smoothing.smoothed_cross_entropy.reference)
     np.testing.assert_allclose(ours[0], expected[0], rtol=1e-6)
     np.testing.assert_allclose(ours[1], expected[1], atol=1e-6)
+
+
+def test_too_many_logits_name_the_hyper_parameter():
+    """A label of -1 has a negative index, as an index of 2^31 has in 32 bits."""
+
+    @tf.function(autograph=False)
+    def compute():
+        logits, labels = tf.zeros([1, 3]), tf.constant([-1])
+        _, gradient = cross_entropy._keep_softmax(logits, labels, 0.1, 0.8)
+        return gradient(tf.ones([1]))
+
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        compute()
+    expected = "2^31 logits or more at once; set a smaller max_tokens_per_device"
+    assert error_line(caught.value) == expected
 
 
 def test_the_minimum_loss_is_zero():
