@@ -76,12 +76,10 @@ def _keep_softmax(
         dense = (softmax - low) * upstream[:, None]
         # TensorFlow's scatter operations would copy all elements.
         places = tf.range(tf.shape(labels)[0]) * z.shape[1] + labels
-        fits = tf.debugging.assert_non_negative(
+        tf.debugging.assert_non_negative(
             places, "2^31 logits or more at once; set a smaller max_tokens_per_device"
         )
-        with tf.control_dependencies([fits] if fits is not None else []):
-            flat = tf.reshape(dense, [-1, 1])
-        amounts = weight * upstream[:, None]
+        flat, amounts = tf.reshape(dense, [-1, 1]), weight * upstream[:, None]
         flat = tf.raw_ops.InplaceSub(x=flat, i=places, v=amounts)
         return tf.reshape(flat, tf.shape(z))
 

@@ -24,7 +24,8 @@ class LayerKVCache(NamedTuple):
 
     Attributes:
         self_keys: float (batch, heads, slots, d_k). The slots of one step are adjacent,
-            from hypothesis 0 on.
+            from hypothesis 0 on. In a `StaticDecoder`, the last two axes of
+            `self_keys` and of unfolded `cross_keys` are exchanged.
         self_values: float (batch, heads, slots, d_v).
         cross_keys: float (batch, heads, source, d_k), once per sentence; or folded by
             `absorbed_attention.fold`, (batch, d_model, heads * source).
