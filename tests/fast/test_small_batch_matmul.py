@@ -23,6 +23,7 @@ ROWS = [1, 15, 16, 33]
 @pytest.fixture(params=[False, True])
 def avx512(request, monkeypatch):
     monkeypatch.setattr(small_batch_matmul, "uses_avx512", lambda: request.param)
+    monkeypatch.setattr(small_batch_matmul, "_MAX_COPIED", 1024 * 1024)
     return request.param
 
 
@@ -112,6 +113,13 @@ def test_padded_copies_are_made_with_avx2(avx512):
     layer = dense(matrices((7, 128), 40)[1])
     (copy,) = padded_weights([(layer,)], 40, "float32")
     assert copy.shape == ((7, 128) if avx512 else (7, 144))
+
+
+@pytest.mark.parametrize("units", [1024, 1025])
+def test_large_tables_are_not_copied_with_avx2(avx512, units):
+    table = embedding(matrices((units, 1024), 40)[1])
+    (copy,) = padded_weights([(table,)], 40, "float32")
+    assert (copy.shape[1] == 0) == (units == 1025 and not avx512)
 
 
 def test_prepacked_weights_are_copies():
