@@ -26,6 +26,7 @@ from t2t_repro.fast.kv_cache import KVCacheSlots, KVCacheState, LayerKVCache
 from t2t_repro.fast.quantization import MatmulGroup, layer_matmuls
 from t2t_repro.fast.small_batch_matmul import (
     StepMatmuls,
+    halved,
     needs_copies,
     padded_weights,
     prepack,
@@ -56,7 +57,7 @@ class KVCacheDecoder:
     ) -> None:
         self.model = model
         self._matmuls = matmuls or StepMatmuls()
-        self._copies: list[tf.Tensor] = []
+        self._copies: list[tf.Tensor] | None = None
         self.beam_size = beam_size
         self.vocab_size = model.vocab_size
         attention = model.decoder.layer_0.self_attention
@@ -108,13 +109,13 @@ class KVCacheDecoder:
         Args:
             sentences: int32 (), the largest number of sentences in a step.
         """
-        decoder = copy.copy(self)
-        decoder._matmuls = prepack(
-            matmuls_of_a_step(self.model),
-            sentences * self.beam_size,
-            self.model.compute_dtype,
-            self._copies,
-        )
+        groups, dtype = matmuls_of_a_step(self.model), self.model.compute_dtype
+        decoder, copies = copy.copy(self), self._copies
+        if copies is not None and not copies:
+            decoder._matmuls = halved(groups, dtype)
+        else:
+            rows = sentences * self.beam_size
+            decoder._matmuls = prepack(groups, rows, dtype, copies or ())
         return decoder
 
     def copies(self, sentences: int) -> list[tf.Tensor]:
@@ -123,7 +124,10 @@ class KVCacheDecoder:
         return padded_weights(matmuls_of_a_step(self.model), rows, dtype)
 
     def using(self, copies: list[tf.Tensor]) -> Self:
-        """Returns a decoder whose `prepacked` uses given copies."""
+        """Returns a decoder whose `prepacked` uses given copies.
+
+        Without any, it divides the weights in halves, for few rows only.
+        """
         decoder = copy.copy(self)
         decoder._copies = copies
         return decoder
@@ -289,22 +293,31 @@ class SharedCopies:
 
     Args:
         decoder: Decoder of the searches.
+        most: Largest number of sentences of a search. If it is small enough, the
+            searches only divide the weights in halves, and their graph is traced and
+            optimized sooner.
     """
 
-    def __init__(self, decoder: ModelDecoder) -> None:
+    def __init__(self, decoder: ModelDecoder, most: int) -> None:
         self._decoder = decoder
+        self._few = not needs_copies(most * decoder.beam_size)
         self._lock = threading.Lock()
         self._copies: dict[bool, list[list[tf.Tensor]]] = {}
 
-    def of(self, sentences: int) -> list[list[tf.Tensor]]:
-        """Returns the copies for a search of some sentences, made at the first call."""
+    def of(self, sentences: int) -> list[list[tf.Tensor]] | None:
+        """Returns the copies for a search of some sentences, made at the first call.
+
+        They are listed by member of an ensemble; None if weights are not prepacked.
+        """
         if generate.generate.implementation is not generate_prepacked:
-            return []
+            return None
         many = needs_copies(sentences * self._decoder.beam_size)
         with self._lock:
             if many not in self._copies:
                 self._copies[many] = [
-                    each.copies(sentences) if isinstance(each, KVCacheDecoder) else []
+                    each.copies(sentences)
+                    if isinstance(each, KVCacheDecoder) and not self._few
+                    else []
                     for each in _members(self._decoder)
                 ]
             return self._copies[many]
@@ -314,7 +327,7 @@ def using_copies(
     decoder: ModelDecoder, copies: list[list[tf.Tensor]] | None
 ) -> ModelDecoder:
     """Returns a decoder that uses the results of `SharedCopies.of` for `decoder`."""
-    if not copies:
+    if copies is None:
         return decoder
     return generate.as_one(
         [

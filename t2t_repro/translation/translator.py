@@ -25,17 +25,12 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
-from t2t_repro.translation.parallel_batches import (
-    batches_at_once,
-    rows_of_few,
-    rows_or_few,
-)
+from t2t_repro.translation import parallel_batches
 from t2t_repro.translation.translation import ScoredText, Translation
 
 MAX_INPUT_LENGTH = 512
-# Maximum number of characters of a line that are read, which limits the memory of the
-# tokenizer. It equals MAX_INPUT_LENGTH subwords of 128 characters.
-MOST_CHARACTERS = 65_536
+# Maximum number of characters of a line that are read: 128 per subword.
+MOST_CHARACTERS = 65_536  # Limits the memory of the tokenizer.
 # Maximum number of characters of a window, which limits memory if lines are very long.
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
@@ -81,7 +76,7 @@ class Translator(tf.Module):
             [decoder_of(model, self.search.hypotheses) for model in models]
         )
         self._for_few, self._replace_unknown = for_few, replace_unknown
-        self._first_calls = FirstCalls()
+        self._first_calls, self._most_sentences = FirstCalls(), 0
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
@@ -121,7 +116,7 @@ class Translator(tf.Module):
         kinds = tf.nest.map_structure(_any_matrix, shared)
         search = self._search.get_concrete_function(*types, kinds)
         ids = [tf.convert_to_tensor(x, tf.int32) for x in arguments if x is not None]
-        if shared:
+        if shared is not None:
             self._first_calls(search, ids, shared)
         return search(*ids, *tf.nest.flatten(shared or []))
 
@@ -217,8 +212,12 @@ class Translator(tf.Module):
 
         On a CPU several batches are translated in parallel (see `parallel_batches`).
         """
-        translate = partial(self._translate_batch, SharedCopies(self._decoder))
-        with ThreadPoolExecutor(batches_at_once()) as pool:
+        batches = list(batches)
+        # A graph for large batches, once traced, also translates small ones.
+        self._most_sentences = max([self._most_sentences, *map(len, batches)])
+        copies = SharedCopies(self._decoder, self._most_sentences)
+        translate = partial(self._translate_batch, copies)
+        with ThreadPoolExecutor(parallel_batches.batches_at_once()) as pool:
             yield from pool.map(translate, batches, prefixes, terms)
 
     def _translate_batch(
@@ -323,7 +322,7 @@ class Translator(tf.Module):
         if self._for_few and free and groups:
             longest, seconds = int(lengths[groups[0][0]]), time.monotonic() - start
             sentences = sum(map(len, groups))
-            size = rows_of_few(sentences, batch_size, self._for_few)
+            size = parallel_batches.rows_of_few(sentences, batch_size, self._for_few)
             self._for_few.add(size, longest, seconds)
         return translations
 
@@ -343,8 +342,8 @@ class Translator(tf.Module):
         order = np.argsort(-lengths, kind="stable")
         indices = order[is_used[order]].tolist()
         if not self.search.tensor2tensor_rules:
-            for_few = self._for_few if free else None
-            batch_size = rows_or_few(lengths[indices], batch_size, for_few)
+            used, for_few = lengths[indices], self._for_few if free else None
+            batch_size = parallel_batches.rows_or_few(used, batch_size, for_few)
         starts = range(0, len(indices), batch_size)
         return [indices[start : start + batch_size] for start in starts]
 

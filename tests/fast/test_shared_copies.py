@@ -22,9 +22,14 @@ def test_searches_with_shared_copies_find_the_same_translations(tmp_path):
     for scale in (1.0, -1.0):
         for variable in model.trainable_variables:
             variable.assign(variable * scale)
-        copies = SharedCopies(decoder)
+        any_rows, few_rows = (SharedCopies(decoder, most) for most in (16, 1))
         # 3 and 48 rows: the former need no copies, and later the same copies are used.
-        for rows in (inputs[:1], inputs, inputs[::-1]):
+        for rows, copies in (
+            (inputs[:1], few_rows),
+            (inputs[:1], any_rows),
+            (inputs, any_rows),
+            (inputs[::-1], any_rows),
+        ):
             expected = translator.translate_ids(rows)
             shared = translator.translate_ids(rows, copies=copies)
             np.testing.assert_array_equal(shared[0], expected[0])

@@ -9,6 +9,7 @@ import tensorflow as tf
 from t2t_repro.fast import small_batch_matmul
 from t2t_repro.fast.small_batch_matmul import (
     StepMatmuls,
+    halved,
     padded_weights,
     prepack,
     transposed_weights,
@@ -78,6 +79,16 @@ def test_prepacked_matmul_equals_the_matmul(shape):
         result = computed(x[:rows], rows + finished_rows)
         np.testing.assert_array_equal(result[0], expected[:rows] + bias)
         np.testing.assert_array_equal(result[1], expected[:rows])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_matmul_in_halves_equals_the_matmul(shape):
+    x, matrix = matrices(shape, 4)
+    bias = np.arange(shape[1], dtype=np.float32)
+    layer, table = dense(matrix, bias), embedding(matrix.T)
+    matmul = halved([(layer,), (table,)], "float32")
+    np.testing.assert_array_equal(matmul(x, layer), exact_product(x, matrix) + bias)
+    np.testing.assert_array_equal(matmul.logits(x, table), exact_product(x, matrix))
 
 
 def test_other_layers_use_their_own_weights():
