@@ -294,8 +294,8 @@ class SharedCopies:
     Args:
         decoder: Decoder of the searches.
         most: Largest number of sentences of a search. If it is small enough, the
-            searches only divide the weights in halves, and their graph is traced and
-            optimized sooner.
+            searches only divide the weights in halves, and it takes less time to trace
+            and optimize their graph.
     """
 
     def __init__(self, decoder: ModelDecoder, most: int) -> None:

@@ -10,8 +10,8 @@ place, without repacking it, which is slow in two cases:
 - With more rows and AVX2, the elements of a column conflict in the processor's cache if
   the length of a row is a multiple of 128 elements. A copy of the matrix with rows
   longer by one cache line avoids that. It is made once, before the first step. A
-  large table is not copied, but placed on the left of the matmul, which takes up to
-  1.4 times as long.
+  large table is not copied, but placed on the left of the matmul, which can take 1.4
+  times the time.
 
 Matrices that are multiplied by the same rows are concatenated for one matmul.
 """
@@ -208,10 +208,10 @@ def _padded(both: list[tuple[Tensor, bool]], rows: Tensor) -> list[Tensor]:
 
 
 def halved(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
-    """Divides large weights in halves, for a search with few rows only.
+    """Divides large weights in halves for a search that never has many rows.
 
     The result equals that of `prepack` where `needs_copies` is false, but the graph has
-    a tenth fewer operations, and is optimized in two thirds of the time.
+    a sixth fewer operations and is optimized in two thirds of the time.
 
     Args:
         groups: Layers that share a matmul, as for `prepack`.
