@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -24,17 +23,17 @@ from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 
 
 def apply_layers_by_position(
-    layers: Sequence[keras.layers.Layer], x: Tensor, **context: Any
+    layers: Sequence[keras.layers.Layer], x: Tensor, *context: Tensor | None
 ) -> Tensor:
     """Replaces `functional.apply_layers` on a GPU; see `attend_by_position`."""
-    return apply_layers_once_traced(layers, x, on_gpu=True, **context)
+    return apply_layers_once_traced(layers, x, *context, on_gpu=True)
 
 
 def apply_layers_once_traced(
     layers: Sequence[keras.layers.Layer],
     x: Tensor,
+    *context: Tensor | None,
     on_gpu: bool = False,
-    **context: Any,
 ) -> Tensor:
     """Replaces `functional.apply_layers` inside a TensorFlow graph.
 
@@ -54,16 +53,16 @@ def apply_layers_once_traced(
     all its arguments as constants, weights included.
     """
     first, seed = layers[0], given_seed()
-    masked = any(hasattr(each, "_keras_mask") for each in (x, *context.values()))
+    masked = any(hasattr(each, "_keras_mask") for each in (x, *context))
     ours = type(first) in (EncoderLayer, DecoderLayer)
     unfit = masked or not ours or not tf.inside_function()
     if unfit or (seed is None and _InTraining()(x)):
-        return apply_layers.reference(layers, x, **context)
+        return apply_layers.reference(layers, x, *context)
     attention, xla = first.self_attention, in_xla()
     # float16 could not represent large logits before they are scaled.
     fits = type(attention) is MultiHeadAttention and x.dtype != tf.float16
     by_position = on_gpu and xla and fits
-    on_rows = _OnRows(x, by_position, **context)
+    on_rows = _OnRows(by_position, x, *context)
     x = on_rows.in_order(x)
     rows = flatten_tokens(x)
     if xla or is_quantized(attention):
@@ -100,14 +99,10 @@ class _InTraining(keras.layers.Layer):
 class _OnRows:
     """Applies a layer to flattened tokens; takes the call arguments of a stack."""
 
-    def __init__(
-        self,
-        x: Tensor,
-        by_position: bool,
-        encoder_output: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        cross_attention_mask: Tensor | None = None,
-    ) -> None:
+    def __init__(self, by_position: bool, x: Tensor, *context: Tensor | None) -> None:
+        # (attention_mask,) or (encoder_output, attention_mask, cross_attention_mask).
+        both_sides = context if len(context) == 3 else (None, *context, None)
+        encoder_output, attention_mask, cross_attention_mask = both_sides
         self.by_position = by_position
         self.attend = attend_by_position if by_position else attend
         self.length = tf.shape(x)[1]

@@ -74,9 +74,7 @@ class Residual(Layer):
         super().__init__(**kwargs)
         if norm not in ("post", "pre"):
             raise ValueError(f'norm {norm!r}: use "post" or "pre"')
-        self.dropout = dropout
-        self.norm = norm
-        self.epsilon = epsilon
+        self.dropout, self.norm, self.epsilon = dropout, norm, epsilon
         policy = self.dtype_policy
         self.layer_norm = LayerNormalization(epsilon, name="layer_norm", dtype=policy)
         self.drop = Dropout(dropout, name="dropout", dtype=policy)

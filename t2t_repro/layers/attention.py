@@ -65,12 +65,8 @@ class MultiHeadAttention(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.d_k = d_k
-        self.d_v = d_v
-        self.d_model = d_model
-        self.dropout = dropout
-        self.use_bias = use_bias
+        self.num_heads, self.d_k, self.d_v = num_heads, d_k, d_v
+        self.d_model, self.dropout, self.use_bias = d_model, dropout, use_bias
         self.query = self._projection(num_heads * d_k, "query")
         self.key = self._projection(num_heads * d_k, "key")
         self.value = self._projection(num_heads * d_v, "value")

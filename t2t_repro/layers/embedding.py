@@ -52,11 +52,8 @@ class TokenEmbedding(Layer):
     ) -> None:
         # Autocast to bfloat16 would round ids above 256 that are passed as floats.
         super().__init__(autocast=False, **kwargs)
-        self.vocab_size = vocab_size
-        self.d_model = d_model
-        self.scale = scale
-        self.mask_zero = mask_zero
-        self.use_bias = use_bias
+        self.vocab_size, self.d_model, self.scale = vocab_size, d_model, scale
+        self.mask_zero, self.use_bias = mask_zero, use_bias
         self.start_symbol = start_symbol
         self.bias = None
 

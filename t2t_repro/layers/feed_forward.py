@@ -57,9 +57,8 @@ class FeedForward(Layer):
 
     def build(self, input_shape: Shape) -> None:
         """Creates both projections."""
-        self.output_projection = Dense(
-            input_shape[-1], use_bias=True, name="output", dtype=self.dtype_policy
-        )
+        width, policy = input_shape[-1], self.dtype_policy
+        self.output_projection = Dense(width, True, name="output", dtype=policy)
         self.hidden.build(input_shape)
         self.output_projection.build((*input_shape[:-1], self.d_ff))
         self.drop.build((*input_shape[:-1], self.d_ff))

@@ -79,17 +79,17 @@ def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
 
 
 @dispatched
-def apply_layers(layers: Sequence[Any], x: Tensor, **context: Any) -> Tensor:
+def apply_layers(layers: Sequence[Any], x: Tensor, *context: Any) -> Tensor:
     """Applies the layers of a stack in sequence.
 
     Args:
         layers: Layers in the order of application.
         x: float (batch, length, d_model).
-        **context: Further arguments of every layer, by name.
+        *context: Further arguments of every layer.
 
     Returns:
         float (batch, length, d_model).
     """
     for layer in layers:
-        x = layer(x, **context)
+        x = layer(x, *context)
     return x

@@ -26,12 +26,14 @@ class Layer(NotQuantizable, keras.layers.Layer):
     Every layer can be called with `training`. Keras passes it on to the layers that a
     layer calls, down to `Dropout`.
 
-    Subclasses store each constructor argument in an attribute of the same name.
+    Subclasses store each constructor argument in an attribute of the same name or in
+    `arguments`.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.arguments: dict[str, Any] = {}
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the output shape, by default that of the first input."""
@@ -45,6 +47,5 @@ class Layer(NotQuantizable, keras.layers.Layer):
         """Returns the constructor arguments for `from_config`."""
         classes = (cls for cls in type(self).__mro__ if issubclass(cls, Layer))
         names = {name for cls in classes for name in inspect.signature(cls).parameters}
-        # Subclasses override this method to add arguments that they store elsewhere.
         values = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return super().get_config() | values
+        return super().get_config() | values | self.arguments

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import keras
 
@@ -13,18 +13,6 @@ from t2t_repro.layers.functional import Shape, Tensor, apply_layers
 from t2t_repro.layers.layer import Layer, arguments_of
 
 Sublayer = Callable[[Tensor], Tensor]
-OtherLayer: TypeAlias = keras.layers.Layer | dict[str, Any] | None
-"""A layer to copy, or its serialized form; None: the paper's layer."""
-
-
-def layer_config(layer: OtherLayer) -> dict[str, Any] | None:
-    """Serializes a layer.
-
-    The result omits the input shapes, because a copy is built with those of its stack.
-    """
-    if not isinstance(layer, keras.layers.Layer):
-        return layer
-    return keras.saving.serialize_keras_object(layer) | {"build_config": None}
 
 
 def _attention(config: dict[str, Any], name: str, other: dict | None = None) -> Any:
@@ -32,7 +20,9 @@ def _attention(config: dict[str, Any], name: str, other: dict | None = None) -> 
     if other is None:
         return MultiHeadAttention(name=name, **config)
     config = config | other["config"] | {"name": name, "dtype": config["dtype"]}
-    return keras.saving.deserialize_keras_object(other | {"config": config})
+    # The copy is built with the input shapes of its stack.
+    other = other | {"config": config, "build_config": None}
+    return keras.saving.deserialize_keras_object(other)
 
 
 class _StackLayer(Layer):
@@ -53,18 +43,18 @@ class _StackLayer(Layer):
         activation: str = "relu",
         attention_bias: bool = False,
         norm_epsilon: float = 1e-6,
-        self_attention: OtherLayer = None,
+        self_attention: keras.layers.Layer | dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         arguments = arguments_of(_StackLayer, locals())
         super().__init__(**kwargs)
-        other = layer_config(self_attention)
-        self._config = arguments | {"self_attention": other}
+        self.arguments = keras.saving.serialize_keras_object(arguments)
         policy = self.dtype_policy
         config: dict[str, Any] = {"num_heads": num_heads, "d_k": d_k, "d_v": d_v}
         config |= {"dropout": attention_dropout, "use_bias": attention_bias}
         attention = partial(_attention, config | {"dtype": policy})
         residual = partial(Residual, dropout, norm, norm_epsilon, dtype=policy)
+        other = self.arguments["self_attention"]
         self.self_attention = attention("self_attention", other)
         self.self_attention_residual = residual(name="self_attention_residual")
         if self.has_cross_attention:
@@ -74,10 +64,6 @@ class _StackLayer(Layer):
             d_ff, ffn_dropout, activation, name="feed_forward", dtype=policy
         )
         self.feed_forward_residual = residual(name="feed_forward_residual")
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor arguments."""
-        return super().get_config() | self._config
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -245,24 +231,16 @@ class _Stack(Layer):
     ) -> None:
         # The layers cast their own inputs.
         super().__init__(name=name, dtype=dtype, trainable=trainable, autocast=False)
-        self.num_layers = num_layers
-        self.norm = norm
-        self_attention = layer_config(options.get("self_attention"))
-        self.layer_options = options | {"self_attention": self_attention}
+        self.num_layers, self.norm = num_layers, norm
+        self.arguments = keras.saving.serialize_keras_object(options)
         policy = self.dtype_policy
-        arguments = {"norm": norm, "dtype": policy, **self.layer_options}
+        arguments = {"norm": norm, "dtype": policy, **self.arguments}
         for index in range(num_layers):
             name = f"layer_{index}"
             setattr(self, name, self.layer_class(name=name, **arguments))
-        self.final_norm = None
-        if norm == "pre":
-            self.final_norm = LayerNormalization(
-                options.get("norm_epsilon", 1e-6), name="final_norm", dtype=policy
-            )
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor arguments."""
-        return super().get_config() | self.layer_options
+        epsilon = options.get("norm_epsilon", 1e-6)
+        final_norm = LayerNormalization(epsilon, name="final_norm", dtype=policy)
+        self.final_norm = final_norm if norm == "pre" else None
 
     def layers_in_order(self) -> list[Any]:
         """Returns the layers in the order of application."""
@@ -274,9 +252,9 @@ class _Stack(Layer):
         if self.final_norm is not None:
             self.final_norm.build(shapes[0])
 
-    def apply(self, x: Tensor, **context: Any) -> Tensor:
+    def apply(self, x: Tensor, *context: Tensor | None) -> Tensor:
         """Applies all layers to float (batch, length, d_model)."""
-        return self.finish(apply_layers(self.layers_in_order(), x, **context))
+        return self.finish(apply_layers(self.layers_in_order(), x, *context))
 
     def finish(self, x: Tensor) -> Tensor:
         """Applies the final normalization of pre-norm; in post-norm, returns x."""
@@ -301,7 +279,7 @@ class Encoder(_Stack):
 
     def call(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Applies all layers; see `EncoderLayer`."""
-        return self.apply(x, attention_mask=attention_mask)
+        return self.apply(x, attention_mask)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -328,9 +306,4 @@ class Decoder(_Stack):
         cross_attention_mask: Tensor | None = None,
     ) -> Tensor:
         """Applies all layers; see `DecoderLayer`."""
-        return self.apply(
-            x,
-            encoder_output=encoder_output,
-            attention_mask=attention_mask,
-            cross_attention_mask=cross_attention_mask,
-        )
+        return self.apply(x, encoder_output, attention_mask, cross_attention_mask)

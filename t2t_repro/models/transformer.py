@@ -120,11 +120,8 @@ class Transformer(keras.Model):
             if not tie_target:
                 self.target_embedding = target_table(name="target_embedding")
             self.softmax = target_table(use_bias=softmax_bias, name="softmax")
-        self.target_space = None
-        if target_space_embedding:
-            self.target_space = TargetSpace(
-                target_space_id, name="target_space", dtype=policy
-            )
+        space = TargetSpace(target_space_id, name="target_space", dtype=policy)
+        self.target_space = space if target_space_embedding else None
         self.input_position = self.target_position = None
         if position != "none":
             encoding = partial(PositionalEncoding, position, dtype=policy)
@@ -140,7 +137,7 @@ class Transformer(keras.Model):
         self.encoder = Encoder(num_layers, norm, d_ff=d_ff, name="encoder", **options)
         layers, d_ff = num_decoder_layers or num_layers, decoder_d_ff or d_ff
         self.decoder = Decoder(layers, norm, d_ff=d_ff, name="decoder", **options)
-        self._config = self.decoder.layer_options | arguments
+        self.arguments = self.decoder.arguments | arguments
 
     @classmethod
     def from_hparams(
@@ -179,14 +176,12 @@ class Transformer(keras.Model):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor arguments."""
-        return super().get_config() | self._config
+        return super().get_config() | self.arguments
 
     def call(self, inputs: dict[str, Tensor], project: bool = True) -> Tensor:
         """Computes the logits of every target position; see the class."""
-        source, target = (
-            (inputs.get(f"{side}_position"), inputs.get(f"{side}_segmentation"))
-            for side in ("inputs", "targets")
-        )
+        source = inputs.get("inputs_position"), inputs.get("inputs_segmentation")
+        target = inputs.get("targets_position"), inputs.get("targets_segmentation")
         encoder_output, mask = self.encode(inputs["inputs"], *source)
         mask = both(segment_mask(target[1], source[1]), mask)
         x = self.decode(inputs["targets"], encoder_output, mask, *target)

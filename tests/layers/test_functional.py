@@ -90,5 +90,5 @@ def test_layers_are_applied_in_order():
         def call(self, x, shift):
             return x * self.factor + shift
 
-    output = apply_layers([Shifted(2), Shifted(3)], np.float32([1, 2]), shift=1.0)
+    output = apply_layers([Shifted(2), Shifted(3)], np.float32([1, 2]), np.float32(1))
     np.testing.assert_array_equal(output, [(1 * 2 + 1) * 3 + 1, (2 * 2 + 1) * 3 + 1])
