@@ -85,7 +85,7 @@ def apply_layers(layers: Sequence[Any], x: Tensor, *context: Any) -> Tensor:
     Args:
         layers: Layers in the order of application.
         x: float (batch, length, d_model).
-        *context: Further arguments of every layer.
+        *context: Further arguments of every layer, in the order of its `call`.
 
     Returns:
         float (batch, length, d_model).

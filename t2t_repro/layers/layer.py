@@ -33,7 +33,6 @@ class Layer(NotQuantizable, keras.layers.Layer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.arguments: dict[str, Any] = {}
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the output shape, by default that of the first input."""
@@ -48,4 +47,4 @@ class Layer(NotQuantizable, keras.layers.Layer):
         classes = (cls for cls in type(self).__mro__ if issubclass(cls, Layer))
         names = {name for cls in classes for name in inspect.signature(cls).parameters}
         values = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return super().get_config() | values | self.arguments
+        return super().get_config() | values | getattr(self, "arguments", {})

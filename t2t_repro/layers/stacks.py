@@ -234,10 +234,10 @@ class _Stack(Layer):
         self.num_layers, self.norm = num_layers, norm
         self.arguments = keras.saving.serialize_keras_object(options)
         policy = self.dtype_policy
-        arguments = {"norm": norm, "dtype": policy, **self.arguments}
+        shared = {"norm": norm, "dtype": policy, **self.arguments}
         for index in range(num_layers):
             name = f"layer_{index}"
-            setattr(self, name, self.layer_class(name=name, **arguments))
+            setattr(self, name, self.layer_class(name=name, **shared))
         epsilon = options.get("norm_epsilon", 1e-6)
         final_norm = LayerNormalization(epsilon, name="final_norm", dtype=policy)
         self.final_norm = final_norm if norm == "pre" else None
