@@ -169,9 +169,10 @@ class ModelDir:
     def locked(self, log: Callable[[str], object] = print) -> Iterator[None]:
         """Locks the directory for one training run; removes files of a killed one.
 
-        Creates the directory, and removes it at the end if it is empty. The stale lock
-        of another machine is detected after half a minute; `log` is called with a
-        message before the wait. Raises UserError if another run holds the lock.
+        Creates the directory and its parents, and removes those of them that are empty
+        at the end. The stale lock of another machine is detected after half a minute;
+        `log` is called with a message before the wait. Raises UserError if another run
+        holds the lock.
         """
 
         def raise_locked() -> NoReturn:
@@ -180,10 +181,12 @@ class ModelDir:
                 "it to end or choose another directory"
             )
 
+        created = itertools.takewhile(lambda p: not p.exists(), self.path.parents)
+        folders = self.path, *created
         self.make()
         with ExitStack() as stack:
-            # Succeeds if the directory is empty, because nothing was trained.
-            stack.callback(_remove_if_empty, self.path)
+            # The directory is empty if nothing was trained.
+            stack.callback(_remove_if_empty, *folders)
             has_locks = stack.enter_context(exclusive_lock(self.path, raise_locked))
             owner = this_machine() if has_locks else f"{this_machine()} {os.getpid()}"
             stack.enter_context(heartbeat_lock(self.path, owner, log, raise_locked))
@@ -314,9 +317,11 @@ class ModelDir:
                 )
 
 
-def _remove_if_empty(folder: Path) -> None:
+def _remove_if_empty(*folders: Path) -> None:
+    """Removes folders, each of which contains the one before, up to one with files."""
     with suppress(OSError):
-        folder.rmdir()
+        for folder in folders:
+            folder.rmdir()
 
 
 def build_model(

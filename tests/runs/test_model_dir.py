@@ -314,7 +314,7 @@ def test_a_refused_training_restores_the_settings(new_model, tokenizers):
 
 
 def test_a_training_refused_at_first_leaves_no_directory(tmp_path, tokenizers):
-    directory = ModelDir(tmp_path / "m")
+    directory = ModelDir(tmp_path / "new" / "runs" / "m")
     for notes in (False, True):
         with (
             pytest.raises(ZeroDivisionError),
@@ -326,5 +326,5 @@ def test_a_training_refused_at_first_leaves_no_directory(tmp_path, tokenizers):
                 (directory.path / name).write_text("text")
             (directory.path / "tensorboard").mkdir()
             raise ZeroDivisionError
-        assert directory.path.exists() == notes
+        assert (tmp_path / "new").exists() == notes
     assert list(contents(directory)) == ["notes.txt"]
