@@ -150,6 +150,7 @@ def _read_ahead(
         batch = read(*place)
         return [batch[name] for name in signature]
 
+    @tf.autograph.experimental.do_not_convert
     def element(*place: tf.Tensor) -> dict[str, tf.Tensor]:
         types = [spec.dtype for spec in signature.values()]
         batch = tf.numpy_function(values, place, types, stateful=False)

@@ -24,7 +24,7 @@ class ValidationLoss:
         self._workers = workers
         cross_entropy = LabelSmoothedCrossEntropy(label_smoothing=0.0)
 
-        @tf.function(input_signature=BATCH_SIGNATURE)
+        @tf.function(input_signature=BATCH_SIGNATURE, autograph=False)
         def sums(inputs: tf.Tensor, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             logits = model({"inputs": inputs, "targets": targets})
             return cross_entropy.sum_and_count(targets, logits)
