@@ -17,7 +17,7 @@ from t2t_repro.fast.small_batch_matmul import StepMatmuls, first_rows
 from t2t_repro.fast.static_decoder import StaticDecoder, transpose_step_weights
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.models.generate import as_one, decoder_of, generate
-from t2t_repro.models.precision import uses_avx512
+from t2t_repro.models.precision import has_amx, uses_avx512
 from t2t_repro.models.transformer import Transformer
 
 SECONDS_THAT_PAY = 4.0
@@ -244,11 +244,11 @@ def most_sentences(is_int8: bool) -> tuple[int, int]:
         The number of sentences of one search, whose matmuls use all cores, and the
         number for each of several parallel searches, one per core.
     """
-    # XLA multiplies the rows of one sentence in int8 as fast as oneDNN. With AVX-512,
-    # oneDNN is faster for more rows.
-    if uses_avx512():
-        return (1, 0) if is_int8 else (4, 4)
-    return (1, 2) if is_int8 else (4, 8)
+    if not uses_avx512():
+        return (1, 2) if is_int8 else (4, 8)
+    # XLA multiplies the rows of one sentence in int8 as fast as oneDNN, which is faster
+    # for more rows. Two searches at once are faster with XLA on Intel only.
+    return (1, int(has_amx())) if is_int8 else (4, 4)
 
 
 def seconds_that_pay(model: Transformer, search: DecodingConfig) -> float | None:

@@ -81,6 +81,12 @@ def uses_avx512() -> bool:
     return _multiplies("bfloat16") and not _avx512_is_excluded()
 
 
+def has_amx() -> bool:
+    """Returns whether the processor is an Intel Xeon with AMX (2023 or later)."""
+    # oneDNN multiplies in float16 on these processors only.
+    return _multiplies("float16")
+
+
 def _avx512_is_excluded() -> bool:
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper()
     return limit == "AVX" or limit.startswith(("SSE", "AVX2"))
