@@ -1,8 +1,9 @@
 """A substitute for `python` whose processes share one import of TensorFlow.
 
 Importing TensorFlow takes four seconds, most of the time of a small command. A server
-imports it once and forks for each program, which runs as `python -m`, `python -c` or
-`python file.py` would, with its own streams, folder, variables and signals.
+imports it and sacremoses once and forks for each program, which runs as `python -m`,
+`python -c` or `python file.py` would, with its own streams, folder, variables and
+signals.
 
 Programs that test the import itself, or that must not find TensorFlow imported, use
 `sys.executable`. The substitute also starts it for other options, and for variables
@@ -89,11 +90,13 @@ def python() -> str:
 
 
 def serve() -> None:
-    """Imports TensorFlow and forks for each connection; returns in the new process.
+    """Imports libraries and forks for each connection; returns in the new process.
 
     The server ends with the process that has started it.
     """
+    import sacremoses  # noqa: F401
     import tensorflow  # noqa: F401
+    import tensorflow_text  # noqa: F401
 
     gc.freeze()
     listener = socket.socket(socket.AF_UNIX)

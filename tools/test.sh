@@ -71,6 +71,8 @@ else
     echo "No reference data in $shared: tests that need it are skipped"
 fi
 export TF_CPP_MIN_LOG_LEVEL=3
+# Without caches, each of the many processes would compile the package again.
+unset PYTHONDONTWRITEBYTECODE
 
 check "Formatter" ruff format --check
 check "Linter" ruff check
