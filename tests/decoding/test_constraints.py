@@ -293,6 +293,7 @@ def test_exported_module_completes_prefixes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(result[1], expected.scores)
 
 
+@pytest.mark.medium
 def test_xla_compiles_the_constrained_search_with_fixed_sizes() -> None:
     tables = random_tables(4, 7)
     constraints = Constraints(

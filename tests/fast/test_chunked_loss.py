@@ -139,6 +139,7 @@ def test_never_holds_the_logits_of_all_positions():
     assert largest_tensor(loss_in_chunks) == CHUNK
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "fields",
     [

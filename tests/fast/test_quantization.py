@@ -214,6 +214,7 @@ def int8_search(norm):
     return model, search
 
 
+@pytest.mark.medium
 def test_observer_keeps_results_and_finds_all_ranges(norm):
     expected = in_float32(norm)
     result, observer, _ = observed(norm)
@@ -229,6 +230,7 @@ def test_observer_keeps_results_and_finds_all_ranges(norm):
     assert all(narrower[name].high < high for name, (_, high) in bounds.items())
 
 
+@pytest.mark.medium
 def test_observer_restores_the_model():
     fast.install("CPU")
     assert_unchanged(observed("pre")[2])
@@ -242,6 +244,7 @@ def assert_unchanged(model):
         np.testing.assert_array_equal(each, expected)
 
 
+@pytest.mark.medium
 def test_search_and_model_give_equal_scores_in_int8(norm):
     model, search = int8_search(norm)
     fast.install("CPU")
@@ -291,6 +294,7 @@ def test_normalization_is_bit_identical_with_fewer_rows(rows):
     np.testing.assert_allclose(every, expected, atol=1e-5)
 
 
+@pytest.mark.medium
 def test_quantizing_a_model_does_not_change_other_models():
     in_float32("pre"), scores_in_float32()  # Before another model is quantized.
     model, other = model_of("pre"), model_of("pre")

@@ -11,6 +11,7 @@ from t2t_repro.translation.translator import Translator
 from tests import tiny
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("fast_implementations")
 def test_searches_with_shared_copies_find_the_same_translations(tmp_path):
     model, tokenizer = tiny.random_model(), tiny.tokenizer(tmp_path)

@@ -34,6 +34,7 @@ def assert_computes(name, model):
     assert sum(key.startswith(name) for key in arrays.files) == len(expected)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["classes", "stacks", *MODELS])
 def test_former_files_load_with_equal_outputs_and_can_be_saved_again(name, tmp_path):
     model = load(name)

@@ -138,6 +138,7 @@ def test_reordered_hypotheses_keep_their_caches(model, decoder_class):
         np.testing.assert_allclose(logits, expected, atol=1e-5)
 
 
+@pytest.mark.medium
 def test_a_graph_of_unknown_sizes_equals_the_eager_search(decoder_class):
     model = build_model(hparams.load("tiny,num_layers=1"), VOCAB_SIZE)
     decoder = decoder_class(model, 2)

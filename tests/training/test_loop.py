@@ -268,6 +268,7 @@ def test_ten_skipped_steps_in_a_row_stop_the_training(tmp_path):
     assert steps_saved(tmp_path) == [5, 10, 15, 20]
 
 
+@pytest.mark.medium
 def test_a_skipped_step_changes_no_weight_or_moment(tmp_path):
     def state(loop):
         values = {**loop.weights, **loop.state}
@@ -286,6 +287,7 @@ def test_a_skipped_step_changes_no_weight_or_moment(tmp_path):
         np.testing.assert_array_equal(value, before[name], err_msg=name)
 
 
+@pytest.mark.medium
 def test_the_real_step_detects_weights_that_are_not_finite(tmp_path):
     loop = toy.loop(tmp_path, toy.HPARAMS.replace(train_steps=20))
     loop.weights["embedding/table"].assign(np.full([toy.VOCAB_SIZE, 16], np.nan))

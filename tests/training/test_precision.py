@@ -75,6 +75,7 @@ def test_xla_trains_the_same_weights(tmp_path, expected, bound, batches):
         )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("precision", sixteen_bits.both())
 def test_rows_of_padding_keep_loss_and_gradient_finite(tmp_path, precision):
     trained = loop(tmp_path, HPARAMS.replace(precision=precision))

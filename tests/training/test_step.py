@@ -102,6 +102,7 @@ def one_update(parts):
     return [loss, tokens, norm, rate], state
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("parts", [2, 5])
 def test_the_step_does_not_depend_on_the_division_of_the_batch(parts):
     """Micro-batches have only as many columns as their longest row."""

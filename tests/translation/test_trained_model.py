@@ -11,6 +11,8 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.translation.alignments import Aligner
 from tests import run_command, tiny
 
+pytestmark = pytest.mark.medium
+
 SOURCES = [source for source, _ in tiny.pairs("test")]
 
 
@@ -32,7 +34,6 @@ def test_it_translates_as_the_command_does(trained, model, tmp_path):
     assert model.translate(["", " "]) == ["", ""]
 
 
-@pytest.mark.medium
 def test_it_returns_hypotheses_with_scores_and_alignments(trained, model):
     results = model.translate([*SOURCES, ""], nbest=3, alignment=True, beam_size=4)
     blank = results.pop()
@@ -55,7 +56,6 @@ def test_it_returns_hypotheses_with_scores_and_alignments(trained, model):
     assert len(scored.hypotheses) == 1
 
 
-@pytest.mark.medium
 def test_it_translates_with_prefixes_and_terms(model, monkeypatch):
     plain = model.translate(SOURCES[:2])
     text = model.translate(SOURCES[:2], prefixes=["neun", ""])
@@ -97,7 +97,6 @@ def test_it_keeps_placeholders(model):
     assert result.missing_terms == ()
 
 
-@pytest.mark.medium
 def test_it_translates_texts_of_several_lines_and_sentences(model):
     one, two, three = model.translate(["one.", "Two!", "three"])
     texts = ["one.\r\n\nthree\n", "one."]

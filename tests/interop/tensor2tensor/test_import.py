@@ -150,6 +150,7 @@ def test_six_steps_give_the_moments_of_the_checkpoint(step_6, tmp_path):
         )
 
 
+@pytest.mark.medium
 def test_resumed_training_equals_tensor2tensor(step_6, tmp_path):
     arrays, _, directory = step_6
     loop = create_loop(directory, directory.checkpoint_dir)
