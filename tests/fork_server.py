@@ -1,9 +1,9 @@
 """A substitute for `python` whose processes share one import of TensorFlow.
 
 Importing TensorFlow takes four seconds, most of the time of a small command. A server
-imports it and sacremoses once and forks for each program, which runs as `python -m`,
-`python -c` or `python file.py` would, with its own streams, folder, variables and
-signals.
+imports it and two other slow libraries once and forks for each program, which runs as
+`python -m`, `python -c` or `python file.py` would, with its own streams, folder,
+variables and signals.
 
 Programs that test the import itself, or that must not find TensorFlow imported, use
 `sys.executable`. The substitute also starts it for other options, and for variables

@@ -82,8 +82,11 @@ def uses_avx512() -> bool:
 
 
 def has_amx() -> bool:
-    """Returns whether the processor is an Intel Xeon with AMX (2023 or later)."""
-    # oneDNN multiplies in float16 on these processors only.
+    """Returns whether the processor is an Intel Xeon with AMX (2023 or later).
+
+    TensorFlow does not report AMX. Among the processors with AVX-512 in docs/speed.md,
+    only these multiply in float16.
+    """
     return _multiplies("float16")
 
 
