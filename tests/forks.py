@@ -5,6 +5,7 @@ seconds. The functions run in forks of a new process, which has imported their m
 but not yet used TensorFlow.
 """
 
+import gc
 import json
 import os
 import signal
@@ -85,7 +86,11 @@ def run(function: Callable[..., None], *calls: tuple[Any, ...], **options: Any) 
 def serve() -> None:
     """Forks for each call and prints the exit statuses."""
     folder, module, name, jobs = sys.argv[1:]
+    # Garbage collection would read, and in the forks copy, all imported objects.
+    gc.disable()
     function = getattr(import_module(module), name)
+    gc.freeze()
+    gc.enable()
     pids = [
         _fork(Path(folder) / f"{number:03}", function, *job)
         for number, job in enumerate(json.loads(jobs))
