@@ -3,17 +3,18 @@
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
 from t2t_repro import hparams
+from tests import fork_server
 from tests.run_command import ROOT
 
 
 def build(folder, output, *options):
     """Builds the site; `folder` caches parsed pages for the next build."""
-    built = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", *options]
+    python = fork_server.python()
+    built = [python, "-m", "sphinx", "-W", "--keep-going", "-q", *options]
     return subprocess.run(
         [*built, "-d", folder / "doctrees", ROOT / "docs", folder / output],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
