@@ -10,21 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.echo import export_echo
+
 SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "quickstart_report.py"
-
-
-def export_echo(folder: Path) -> None:
-    """Exports a model whose translations are the inputs in upper case."""
-    import tensorflow as tf
-
-    class Echo(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-        def translate(self, text):
-            scores = tf.zeros(tf.shape(text)[:1])
-            return {"translations": tf.strings.upper(text), "scores": scores}
-
-    echo = Echo()
-    tf.saved_model.save(echo, str(folder), signatures=echo.translate)
 
 
 def test_does_not_import_the_package():
