@@ -17,7 +17,9 @@ def flags(trained, folder, hparams):
 
 
 @pytest.mark.medium
-def test_trains_the_student_on_the_teachers_translations(trained, tmp_path):
+def test_trains_the_student_on_the_teachers_translations(
+    forked_python, trained, tmp_path
+):
     arguments = flags(trained, tmp_path, f"{trained.hparams},num_layers=2")
     # The warm-up is longer, so that the student is not scored.
     arguments[-1] += ",num_decoder_layers=1,warmup_steps=9"
