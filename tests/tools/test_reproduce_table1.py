@@ -154,7 +154,7 @@ def test_writes_the_table_and_the_figure(tmp_path):
     pytest.importorskip("matplotlib")
     process = run_command.run(
         TOOL,
-        *("--lengths", "8,16,32,64", "--widths", "16,32", "--repeats", "1"),
+        *("--lengths", "8,64", "--widths", "16,32", "--repeats", "1"),
         *("--output_dir", str(tmp_path / "out"), "--json"),
     )
     assert process.status == 0, process.err
@@ -163,7 +163,7 @@ def test_writes_the_table_and_the_figure(tmp_path):
         assert result["crossovers"][d]["operations, recurrent"] == pytest.approx(int(d))
         for kind in (*KINDS, WITH_PROJECTIONS):
             each = result["layers"][kind][d]
-            assert len(each["seconds"]) == len(each["operations"]) == 4
+            assert len(each["seconds"]) == len(each["operations"]) == 2
             assert min(each["seconds"]) > 0
     assert result["paths"]["recurrent"]["128"] == 127
     assert result["paths"]["self-attention"]["128"] == 1
