@@ -45,7 +45,7 @@ SET, PROBLEM = (
     ("base", "translate_ende_wmt14") if PAPER else ("tiny", "translate_ende_numbers")
 )
 if QUICK:
-    SET = "tiny,d_model=64,d_ff=128,tokens_per_batch=1024,train_steps=60"
+    SET = "tiny,d_model=64,d_ff=128,num_layers=1,tokens_per_batch=512,train_steps=60"
     SET += ",warmup_steps=80,checkpoint_steps=12,eval_steps=0,decode_extra_length=5"
 
 # %%

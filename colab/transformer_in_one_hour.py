@@ -241,7 +241,7 @@ print("\ntest set:", corpus.description("test"))
 # %%
 SET = "tiny"
 if QUICK:
-    SET = "tiny,d_model=64,d_ff=128,tokens_per_batch=1024,train_steps=60"
+    SET = "tiny,d_model=64,d_ff=128,tokens_per_batch=512,train_steps=60"
     SET += ",warmup_steps=80,checkpoint_steps=30,average_last=2,eval_steps=0"
 
 # %%
