@@ -78,6 +78,10 @@ NOT_RUN_WITH = {
     "test_import_marian.py trains some",
     r"--input ids": "tests/commands/test_export_ids.py exports ids",
     EXPORT: "the fixture `folder` runs it",
+    r"--model_dir mymodel --export_dir exported$": "the fixture `folder` exports the "
+    "same model with a name",
+    r"train --hparams (small|tiny) .*--model_dir mymodel": "tests/colab trains these "
+    "sets with overrides",
     r"--format litert": "tests/serving/test_litert.py exports a LiteRT model",
     r"train --no-fast": "tests/fast/test_install.py trains with it",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
@@ -226,6 +230,13 @@ def folder(trained, tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def server(folder):
+    """Server of the export."""
+    with serving(folder / "exported", "mymodel") as running:
+        yield running
+
+
 def execute(command, folder, monkeypatch):
     """Runs a command of this package in a folder, with a tiny hyper-parameter set."""
     monkeypatch.chdir(folder)
@@ -254,33 +265,15 @@ RUN = sorted({c.words: c for c in COMMANDS if is_run(c)}.values(), key=str)
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize(
-    "command", [c for c in RUN if "t2t_repro.train" not in c.words], ids=str
-)
+@pytest.mark.parametrize("command", RUN, ids=str)
 def test_command_runs(command, folder, tmp_path, monkeypatch):
     work = tmp_path / "copy"
     shutil.copytree(folder, work)
-    if "exported" in command.words:
-        shutil.rmtree(work / "exported")
     result = execute(command, work, monkeypatch)
     if "t2t_repro.translate" in command.words and "--nbest" not in command.words:
         output = result.out or (work / "text.de").read_text(encoding="utf-8")
         lines = 1 if isinstance(command.stdin, bytes) else 2
         assert output.count("\n") == lines
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize(
-    "command", [c for c in RUN if "t2t_repro.train" in c.words], ids=str
-)
-def test_training_command_runs_with_a_tiny_set(command, folder, tmp_path, monkeypatch):
-    work = tmp_path / "copy"
-    shutil.copytree(folder, work)
-    shutil.rmtree(work / "mymodel")
-    words = [*command.words, "--train_steps", "2", "--data_dir", "mytext"]
-    execute(type(command)(command.where, tuple(words)), work, monkeypatch)
-    (model_dir,) = [path.parent for path in work.rglob("model.json")]
-    assert (model_dir / "checkpoints" / "step-00000002").is_dir()
 
 
 @pytest.mark.medium
@@ -300,14 +293,15 @@ def test_problem_of_the_page_is_trained_and_scored(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "block", [b for b in blocks("python") if "exported_" not in b.text], ids=str
 )
-def test_python_block_runs(block, folder):
+def test_python_block_runs(block, folder, request):
     # Skips the download of gigabytes, but creates the corpus.
     text = block.text.replace(".download_and_prepare()", "")
+    text = text.replace('"tiny"', '"tiny_files.yaml"')
     if "8501" not in text:
         run_python(text, folder)
         return
-    with serving(folder / "exported", "mymodel") as running:
-        output = run_python(text.replace("8501", str(running.rest_port)), folder)
+    port = request.getfixturevalue("server").rest_port
+    output = run_python(text.replace("8501", str(port)), folder)
     assert output.count("\n") == 2
 
 
@@ -325,16 +319,14 @@ def run_python(text, folder):
 
 
 @pytest.mark.medium
-def test_clients_send_requests_to_a_server(folder, monkeypatch):
+def test_clients_send_requests_to_a_server(folder, server, monkeypatch):
     clients = [c for c in COMMANDS if "t2t_repro.client" in c.words]
     # tests/commands/test_export_ids.py translates through an export that takes ids.
     clients = [c for c in clients if "--tokenizer" not in c.words]
     assert clients
-    with serving(folder / "exported", "mymodel") as running:
-        for command in clients:
-            rest = "rest" in command.words
-            port = running.rest_port if rest else running.grpc_port
-            words = (*command.words, "--port", str(port))
-            client = type(command)(command.where, words, "text.en", "output.de")
-            execute(client, folder, monkeypatch)
-            assert (folder / "output.de").read_text().count("\n") == 2
+    for command in clients:
+        port = server.rest_port if "rest" in command.words else server.grpc_port
+        words = (*command.words, "--port", str(port))
+        client = type(command)(command.where, words, "text.en", "output.de")
+        execute(client, folder, monkeypatch)
+        assert (folder / "output.de").read_text().count("\n") == 2
