@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import re
+import os
 
 import pytest
 import tensorflow as tf
@@ -45,28 +45,39 @@ def train(replicas, xla, deterministic):
     print(json.dumps([float(loss), digest, sorted(pairs)]))
 
 
-def results(*calls):
+def dumping_to(folder):
+    """Returns the variable that makes XLA write each program that it compiles."""
+    return {"XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_dump_to='{folder}'"}
+
+
+def compiled(folder):
+    """Returns the number of programs that XLA has compiled."""
+    return len(list(folder.glob("*.before_optimizations.txt")))
+
+
+def results(folder, *calls):
     """Runs `train` with some arguments each.
 
     Yields:
         The last loss, a digest of the weights, the shapes of each replica, and the
-        number of functions that XLA compiled.
+        number of programs that XLA compiled.
     """
-    for result in forks.run(train, *calls, **toy.LOG_OF_XLA):
+    folders = [folder / str(number) for number in range(len(calls))]
+    environments = [dumping_to(each) for each in folders]
+    done = forks.run(train, *calls, environments=environments)
+    for result, each in zip(done, folders, strict=True):
         assert result.status == 0, result.err[-2000:]
-        functions = len(re.findall("XlaCompiler::CompileFunction", result.err))
-        yield *json.loads(result.out), functions
+        yield *json.loads(result.out), compiled(each)
 
 
-def test_xla_compiles_once_per_shape_and_replica():
-    found = results((1, True, False), (2, True, False))
-    for expected, (_, _, pairs, functions) in zip((2, 3), found, strict=True):
-        assert len({tuple(shape) for _, *shape in pairs}) == 2
-        assert len(pairs) == functions == expected
+def test_xla_compiles_once_per_shape_and_replica(tmp_path):
+    ((_, _, pairs, programs),) = results(tmp_path, (2, True, False))
+    assert len({tuple(shape) for _, *shape in pairs}) == 2
+    assert len(pairs) == programs == 3
 
 
 @pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_deterministic_operations_are_bit_identical(xla):
-    one, other = results((1, xla, True), (1, xla, True))
+def test_deterministic_operations_are_bit_identical(tmp_path, xla):
+    one, other = results(tmp_path, (1, xla, True), (1, xla, True))
     assert one == other
     assert 0 < one[0] < 3.4  # The loss of a uniform distribution is log(30).

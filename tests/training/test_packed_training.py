@@ -1,6 +1,5 @@
 """Training on packed rows compiles one shape and resumes with the same bits."""
 
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,12 +10,11 @@ import pytest
 from t2t_repro import fast
 from t2t_repro.batches import pipeline
 from t2t_repro.data.encoded_pairs import EncodedPairs
-from t2t_repro.training import strategy
-from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.procedure import batching_of
 from tests import forks
 from tests.training import toy
+from tests.training.test_in_a_process_of_its_own import compiled, dumping_to
 
 STEPS = 60
 
@@ -27,11 +25,9 @@ def random_pairs():
     return EncodedPairs.from_lists(*([row[row > 0] for row in each] for each in sides))
 
 
-def train(directory, replicas):
+def train(directory):
     """Trains with XLA and dropout; prints the step from which it has resumed."""
     fast.install()
-    name = "mirrored" if replicas > 1 else "one_device"
-    chosen = strategy.choose(name, replicas, xla=True)
     hparams = toy.HPARAMS.replace(
         batching="packed",
         packed_length=16,
@@ -40,9 +36,7 @@ def train(directory, replicas):
         checkpoint_steps=20,
         xla=True,
     )
-    with chosen.scope():
-        model = toy.model(hparams)
-    loop = TrainingLoop(model, hparams, chosen, Path(directory))
+    loop = toy.loop(Path(directory), hparams)
     start = loop.restore()
     print("from", start)
     pairs, config = random_pairs(), batching_of(hparams)
@@ -57,16 +51,16 @@ def train(directory, replicas):
 
 @pytest.mark.medium
 def test_one_shape_is_compiled_and_a_resumed_run_has_the_same_bits(tmp_path):
-    whole, copy, two = (str(tmp_path / name) for name in ("whole", "copy", "two"))
-    first, on_two = forks.run(train, (whole, 1), (two, 2), **toy.LOG_OF_XLA)
-    # The state of a run that was killed before its last checkpoint.
-    step = "step-00000040"
-    shutil.copytree(f"{whole}/{step}", f"{copy}/{step}")
-    (resumed,) = forks.run(train, (copy, 1), **toy.LOG_OF_XLA)
-    for result, start, replicas in ((first, 0, 1), (on_two, 0, 2), (resumed, 40, 1)):
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    for folder, start in ((whole, 0), (copy, 40)):
+        if start:
+            # The state of a run that was killed before its last checkpoint.
+            step = f"step-{start:08d}"
+            shutil.copytree(whole / step, copy / step)
+        dump = tmp_path / f"programs from {start}"
+        (result,) = forks.run(train, (str(folder),), **dumping_to(dump))
         assert result[:2] == (0, f"from {start}\n"), result.err[-2000:]
-        functions = re.findall("XlaCompiler::CompileFunction", result.err)
-        assert len(functions) == replicas
+        assert compiled(dump) == 1
     with np.load(f"{whole}.npz") as expected, np.load(f"{copy}.npz") as weights:
         for name in expected.files:
             np.testing.assert_array_equal(weights[name], expected[name])
