@@ -1,6 +1,5 @@
 """Tests of the training step against tensor2tensor, and of the division of batches."""
 
-from functools import cache
 from itertools import product
 
 import numpy as np
@@ -81,7 +80,6 @@ def test_six_steps_equal_tensor2tensor(shared_dir, case, rows):
         )
 
 
-@cache
 def one_update(parts):
     """Runs a step on a batch of five rows.
 
@@ -94,7 +92,7 @@ def one_update(parts):
     step = TrainStep(model, hparams, parts > 1)
     batch = toy.batch(0, parts)
     shapes = {tuple(rectangle(batch, part)[0].shape) for part in range(parts)}
-    assert len(shapes) > 1 or parts == 1
+    assert len(shapes) == parts
     loss, tokens, _, norm, rate = step.replica_step(batch, tf.constant(0))
     # With beta1 = 0, Adam's first moment is the gradient itself.
     state = {n: v.numpy() for n, v in named_variables(model).items()}
@@ -103,10 +101,9 @@ def one_update(parts):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("parts", [2, 5])
-def test_the_step_does_not_depend_on_the_division_of_the_batch(parts):
+def test_the_step_does_not_depend_on_the_division_of_the_batch():
     """Micro-batches have only as many columns as their longest row."""
-    results, state = one_update(parts)
+    results, state = one_update(3)
     expected, whole = one_update(1)
     np.testing.assert_allclose(results, expected, rtol=1e-5)
     for name, value in whole.items():
