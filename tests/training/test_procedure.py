@@ -223,47 +223,25 @@ def test_accepts_changed_data_and_hyper_parameters_on_request(trained_copy):
     assert any(line.startswith("reusing the training") for line in lines)
 
 
-def test_lists_skipped_pairs(trained_copy):
-    """Pairs with an empty, a long, or a very long line of a million characters.
+@pytest.fixture(scope="module")
+def skipping(trained, tmp_path_factory):
+    """Trains with pairs and steps that are skipped; returns model_dir, result and log.
 
-    A model in its warm-up is not scored.
+    Pairs have an empty, a long, or a very long line of a million characters. The loss
+    of every step is NaN. One batch contains all pairs. A model in its warm-up is not
+    scored.
     """
-    shutil.rmtree(trained_copy.data_dir / "encoded")
-    shutil.rmtree(trained_copy.model_dir)
-    for lang in ("en", "de"):
-        path = trained_copy.data_dir / f"train.{lang}"
-        lines = path.read_text("utf-8").split("\n")
-        lines[2] = "" if lang == "en" else lines[2]
-        lines[4] = "one " * 50 if lang == "en" else lines[4]
-        path.write_text("\n".join(lines), encoding="utf-8")
+    copy = trained.copy_to(tmp_path_factory.mktemp("skipping") / "copy")
+    shutil.rmtree(copy.data_dir / "encoded")
+    shutil.rmtree(copy.model_dir)
     for split in ("train", "val"):
         for lang, word in (("en", "one"), ("de", "eins")):
-            path = trained_copy.data_dir / f"{split}.{lang}"
+            path = copy.data_dir / f"{split}.{lang}"
             lines = path.read_text("utf-8").split("\n")
             lines[1] = word * (1_000_000 // len(word))
+            if (split, lang) == ("train", "en"):
+                lines[0], lines[4] = "", "one " * 50
             path.write_text("\n".join(lines), encoding="utf-8")
-    result, lines = run(trained_copy, "warmup_steps=5")
-    assert result["averaged_steps"] == [2, 4]
-    assert "bleu" not in result
-    assert any(line.startswith("not scored: 4 steps are fewer than") for line in lines)
-    assert not (trained_copy.model_dir / "result.json").exists()
-    path = trained_copy.model_dir / "skipped_pairs.tsv"
-    assert f"skipped 4 pairs, listed in {path}" in lines
-    head, first, second, third, fourth, end = path.read_text("utf-8").split("\n")
-    assert (head, end) == ("split\tline\treason", "")
-    assert first.startswith("train\t2\t")
-    assert second == "train\t3\tempty source"
-    assert third.startswith("train\t5\tsource has ")
-    assert third.endswith("; the maximum is 32")
-    assert fourth.startswith("val\t2\t")
-
-
-def test_reports_the_lines_of_the_pairs_of_a_skipped_step(trained_copy, monkeypatch):
-    """Line 1 is empty, so the first encoded pair is line 2."""
-    shutil.rmtree(trained_copy.data_dir / "encoded")
-    shutil.rmtree(trained_copy.model_dir)
-    path = trained_copy.data_dir / "train.en"
-    path.write_text("\n" + path.read_text("utf-8").partition("\n")[2], "utf-8")
     build = procedure.build_model
 
     def build_with_nan(*arguments):
@@ -271,13 +249,34 @@ def test_reports_the_lines_of_the_pairs_of_a_skipped_step(trained_copy, monkeypa
         named_variables(model)["embedding/table"].assign(np.full((300, 16), np.nan))
         return model
 
-    monkeypatch.setattr(procedure, "build_model", build_with_nan)
-    _, lines = run(trained_copy, "warmup_steps=5,tokens_per_batch=2048")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(procedure, "build_model", build_with_nan)
+        return copy.model_dir, *run(copy, "warmup_steps=5,tokens_per_batch=2048")
+
+
+def test_lists_skipped_pairs(skipping):
+    model_dir, result, lines = skipping
+    assert result["averaged_steps"] == [2, 4]
+    assert "bleu" not in result
+    assert any(line.startswith("not scored: 4 steps are fewer than") for line in lines)
+    assert not (model_dir / "result.json").exists()
+    path = model_dir / "skipped_pairs.tsv"
+    assert f"skipped 4 pairs, listed in {path}" in lines
+    head, first, second, third, fourth, end = path.read_text("utf-8").split("\n")
+    assert (head, end) == ("split\tline\treason", "")
+    assert first == "train\t1\tempty source"
+    assert second.startswith("train\t2\t")
+    assert third.startswith("train\t5\tsource has ")
+    assert third.endswith("; the maximum is 32")
+    assert fourth.startswith("val\t2\t")
+
+
+def test_reports_the_lines_of_the_pairs_of_a_skipped_step(skipping):
+    *_, lines = skipping
     skipped = [line for line in lines if line.startswith("skipped: ")]
     assert len(skipped) == 4
     numbers = [int(n) for n in skipped[0].partition("sentence pairs ")[2].split(", ")]
-    # One batch contains all pairs.
-    assert sorted(numbers) == list(range(2, 61))
+    assert sorted(numbers) == [3, 4, *range(6, 61)]
 
 
 def test_batching_follows_the_hyper_parameters():
