@@ -40,20 +40,35 @@ def expected(tmp_path_factory):
     return losses(tmp_path_factory.mktemp("float32"))
 
 
+@pytest.fixture(scope="module", params=sixteen_bits.both())
+def in_sixteen_bits(request, tmp_path_factory):
+    """Returns a precision, and the losses and the loop of a training in it."""
+    precision = request.param
+    return precision, *losses(tmp_path_factory.mktemp(precision), precision=precision)
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize(
-    ("precision", "bits"),
-    [
-        pytest.param("bfloat16", 8, marks=sixteen_bits.needs("bfloat16")),
-        pytest.param("float16", 11, marks=sixteen_bits.needs("float16")),
-    ],
-)
-def test_losses_equal_float32_up_to_rounding(tmp_path, expected, precision, bits):
-    actual, trained = losses(tmp_path, precision=precision)
+def test_losses_equal_float32_up_to_rounding(expected, in_sixteen_bits):
+    precision, actual, trained = in_sixteen_bits
+    bits = {"bfloat16": 8, "float16": 11}[precision]
     # A few dozen roundings to `bits` bits accumulate.
     np.testing.assert_allclose(actual, expected[0], rtol=16 * 2.0**-bits)
     assert (actual != expected[0]).all()
     assert {v.dtype for v in trained.weights.values()} == {"float32"}
+
+
+@pytest.mark.medium
+def test_rows_of_padding_keep_loss_and_gradient_finite(in_sixteen_bits):
+    *_, trained = in_sixteen_bits
+    start = {name: weight.numpy() for name, weight in trained.weights.items()}
+    whole = toy.rectangle(0)
+    filler = {name: np.pad(ids, [[0, 2], [0, 0]]) for name, ids in whole.items()}
+    plain = trained._update(toy.pack(whole), 0)
+    for name, weight in trained.weights.items():
+        weight.assign(start[name])
+    filled = trained._update(toy.pack(filler), 0)
+    assert float(filled[0]) == pytest.approx(float(plain[0]), rel=1e-3)
+    assert float(filled[3]) == pytest.approx(float(plain[3]), rel=1e-2)
 
 
 @pytest.mark.medium
@@ -73,21 +88,6 @@ def test_xla_trains_the_same_weights(tmp_path, expected, bound, batches):
         np.testing.assert_allclose(
             compiled.weights[name].numpy(), weight.numpy(), atol=1e-5, err_msg=name
         )
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize("precision", sixteen_bits.both())
-def test_rows_of_padding_keep_loss_and_gradient_finite(tmp_path, precision):
-    trained = loop(tmp_path, HPARAMS.replace(precision=precision))
-    start = {name: weight.numpy() for name, weight in trained.weights.items()}
-    whole = toy.rectangle(0)
-    filler = {name: np.pad(ids, [[0, 2], [0, 0]]) for name, ids in whole.items()}
-    plain = trained._update(toy.pack(whole), 0)
-    for name, weight in trained.weights.items():
-        weight.assign(start[name])
-    filled = trained._update(toy.pack(filler), 0)
-    assert float(filled[0]) == pytest.approx(float(plain[0]), rel=1e-3)
-    assert float(filled[3]) == pytest.approx(float(plain[3]), rel=1e-2)
 
 
 def scale_of(step):
@@ -132,14 +132,14 @@ def test_two_thousand_finite_steps_double_the_scale():
 
 @sixteen_bits.needs("float16")
 def test_restores_the_loss_scale_from_a_checkpoint(tmp_path):
-    hparams = HPARAMS.replace(precision="float16", train_steps=3)
-    _, first = losses(tmp_path, precision="float16", train_steps=3)
-    first.state["loss_scale/scale"].assign(4096.0)
+    hparams = HPARAMS.replace(precision="float16")
+    names = ("loss_scale/scale", "loss_scale/finite_updates")
+    first, second = (loop(tmp_path, hparams) for _ in range(2))
+    for name, value in zip(names, (4096.0, 3.0), strict=True):
+        first.state[name].assign(value)
     first.step = 4
     first.save()
-    second = loop(tmp_path, hparams)
     assert second.restore() == 4
-    names = ("loss_scale/scale", "loss_scale/finite_updates")
     assert [float(second.state[name]) for name in names] == [4096.0, 3.0]
 
 
