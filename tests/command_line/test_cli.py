@@ -259,14 +259,3 @@ def test_a_closed_pipe_ends_the_command_silently():
 def test_cli_does_not_import_tensorflow():
     code = "import sys, t2t_repro.command_line.cli; print('tensorflow' in sys.modules)"
     assert run_python(code).stdout == "False\n"
-
-
-@pytest.mark.medium
-def test_tensorflow_starts_without_messages():
-    code = (
-        "import sys; from t2t_repro.command_line import cli\n"
-        "cli.start_tensorflow()\n"
-        "print('tensorflow' in sys.modules); print('still here', file=sys.stderr)"
-    )
-    result = run_python(code)
-    assert (result.stdout, result.stderr) == ("True\n", "still here\n")

@@ -1,4 +1,4 @@
-"""Tests of the message about a GPU that TensorFlow cannot use, in subprocesses."""
+"""Tests of the message about a GPU that TensorFlow cannot use."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import fork_server
+from t2t_repro.system import gpus
 
 ROOT = Path(__file__).resolve().parents[2]
 # Runs the unchanged command with another pattern of device files.
@@ -21,38 +21,29 @@ cli.run(train.main)
 """
 
 
-def run(device_files, python=sys.executable, **environment):
-    """Runs `train` with an invalid --strategy; returns the lines of standard error.
-
-    The command imports TensorFlow, unless `python` has done so, and then stops.
-    """
+@pytest.mark.medium
+def test_the_cause_of_an_unusable_gpu_is_the_only_message_of_tensorflow(tmp_path):
+    (tmp_path / "nvidia0").touch()
+    # The command imports TensorFlow and then rejects --strategy.
     arguments = ["--hparams", "tiny", "--strategy", "none"]
-    return subprocess.run(
-        [python, "-c", RUN, str(device_files), *arguments],
+    result = subprocess.run(
+        [sys.executable, "-c", RUN, str(tmp_path / "nvidia[0-9]*"), *arguments],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), **environment},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
-    ).stderr.splitlines()
+    )
+    message, error = result.stderr.splitlines()
+    assert message.startswith(f"cannot use the GPU ({tmp_path}/nvidia0): ")
+    assert "Failed call to cuInit: UNKNOWN ERROR (303)" in message
+    assert "install NVIDIA's driver" in message
+    assert error.startswith("error: ")
 
 
-@pytest.mark.medium
-def test_reports_the_cause_of_an_unusable_gpu(tmp_path):
-    (tmp_path / "nvidia0").touch()
-    pattern = tmp_path / "nvidia[0-9]*"
-    first, *others = run(pattern)
-    assert first.startswith(f"cannot use the GPU ({tmp_path}/nvidia0): ")
-    assert "Failed call to cuInit: UNKNOWN ERROR (303)" in first
-    assert "install NVIDIA's driver" in first
-    assert not any("cannot use the GPU" in line for line in others)
-    # A GPU that the user has hidden is not reported.
-    hidden = run(pattern, fork_server.python(), CUDA_VISIBLE_DEVICES="-1")
-    assert len(hidden) == 1
-    assert hidden[0].startswith("error: ")
-
-
-@pytest.mark.medium
-def test_reports_nothing_without_a_gpu(tmp_path):
-    (message,) = run(tmp_path / "nvidia[0-9]*", fork_server.python())
-    assert message.startswith("error: ")
+@pytest.mark.parametrize(("name", "visible"), [("nvidia0", "-1"), ("other", "0")])
+def test_a_hidden_gpu_or_none_is_not_reported(tmp_path, monkeypatch, name, visible):
+    (tmp_path / name).touch()
+    monkeypatch.setattr(gpus, "DEVICE_FILES", str(tmp_path / "nvidia[0-9]*"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert gpus.unused_reason() is None
