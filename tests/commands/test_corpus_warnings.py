@@ -3,6 +3,7 @@
 import pytest
 
 from t2t_repro.problems import checks
+from t2t_repro.runs.model_dir import ModelDir
 from tests import run_command, tiny
 from tests.tfds_local import write_local_dataset
 
@@ -17,14 +18,14 @@ SGML, MOSES, BPE, WMT16 = (
 )
 
 
-def warnings(command, folder, *flags):
+def warnings(command, folder, *flags, status=0):
     """Runs a command on the corpus in a folder and returns its warnings."""
     result = run_command.run(
         command,
         *("--data_dir", str(folder / "data")),
         *("--hparams", str(tiny.write_hparams(folder)), *flags),
     )
-    assert result.status == 0, result.err
+    assert result.status == status, result.err
     return [
         line.removeprefix("warning: ")
         for line in result.out.splitlines()
@@ -80,8 +81,11 @@ def test_warns_about_preprocessed_text(corpus, split, change, expected):
 
 def test_training_warns_before_it_starts(corpus):
     rewrite(corpus, "train", lambda n, line: f"{line} twen@@ ty")
-    flags = ("--train_steps", "1", "--model_dir", str(corpus / "model"))
-    (warning,) = warnings("train", corpus, *flags)
+    model_dir = ModelDir(corpus / "model")
+    # Training cannot start in a locked folder.
+    with model_dir.locked():
+        flags = ("--train_steps", "1", "--model_dir", str(model_dir.path))
+        (warning,) = warnings("train", corpus, *flags, status=2)
     assert warning.startswith(f"{BPE}60 of 60 lines of train.en, ")
 
 
