@@ -77,10 +77,8 @@ def test_the_model_has_two_vocabularies_and_marians_search(folder):
 @pytest.mark.parametrize(
     "others",
     [
-        ("--nbest", "2"),
-        ("--alignment",),
-        ("--sampling",),
-        ("--xla", "--batch_size", "1"),
+        ("--sampling", "--nbest", "2"),
+        ("--xla", "--batch_size", "1", "--alignment"),
     ],
 )
 def test_all_ways_of_translating_use_plain_text(folder, others):
