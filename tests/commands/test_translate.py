@@ -15,6 +15,7 @@ from tests.sixteen_bits import needs
 pytestmark = pytest.mark.medium
 
 TEXT = "one two\n\nthree\r\n  \nfour\u2028five\nno line end"
+SENTENCES = ["one.", "Two!", "Three four?", "Five."]
 
 
 def translate(trained, *arguments, stdin=b""):
@@ -22,44 +23,65 @@ def translate(trained, *arguments, stdin=b""):
     return run_command.run("translate", *flags, stdin=stdin)
 
 
+def random_words(generator):
+    numbers = generator.choices(tiny.NUMBERS, k=generator.randint(1, 6))
+    return [english for english, _ in numbers]
+
+
+def random_lines():
+    generator = random.Random(1)
+    return [" ".join(random_words(generator)) for _ in range(20)]
+
+
 @pytest.fixture(scope="module")
-def expected(trained):
-    """Returns the translations of `TEXT`, made with standard input and output."""
-    result = translate(trained, stdin=TEXT.encode())
+def translations(trained):
+    """Returns the translations of random lines, of `SENTENCES` and of `TEXT`.
+
+    They are made with standard input and output.
+    """
+    lines = [*random_lines(), *SENTENCES, TEXT]
+    result = translate(trained, stdin="\n".join(lines).encode())
     assert (result.status, result.err) == (0, "")
     lines = result.out.split("\n")
     assert lines.pop() == ""
+    assert len(lines) == 20 + len(SENTENCES) + 6
     return lines
 
 
+@pytest.fixture(scope="module")
+def expected(translations):
+    """Returns the translations of `TEXT`."""
+    return translations[-6:]
+
+
+@pytest.fixture(scope="module")
+def nbest(trained):
+    """Returns the two best translations of each line of `TEXT`."""
+    return words(trained, "--nbest", "2")
+
+
 def test_every_line_gives_a_line_and_blank_lines_stay_empty(expected):
-    assert len(expected) == 6
     assert [bool(line) for line in expected] == [True, False, True, False, True, True]
 
 
-def test_files_and_streams_give_the_same_output(trained, expected, tmp_path):
+def test_files_and_streams_give_the_same_translations_after_scores(
+    trained, expected, tmp_path
+):
     source, target = tmp_path / "in.en", tmp_path / "out.de"
     source.write_bytes(TEXT.encode())
-    result = translate(
-        trained, "--input_file", str(source), "--output_file", str(target)
-    )
-    assert result == (0, "", "")
-    assert target.read_bytes().decode() == "".join(f"{line}\n" for line in expected)
+    files = ("--input_file", str(source), "--output_file", str(target))
+    assert translate(trained, *files, "--scores", "--batch_size", "1") == (0, "", "")
+    lines = target.read_bytes().decode().split("\n")
+    assert lines.pop() == ""
+    rows = [line.split("\t", 1) for line in lines]
+    assert [text for _, text in rows] == expected
+    assert [float(score) < 0 for score, _ in rows] == [bool(text) for text in expected]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "out.de"]
 
 
-def test_scores_precede_translations(trained, expected):
-    result = translate(trained, "--scores", "--batch_size", "1", stdin=TEXT.encode())
-    rows = [line.split("\t", 1) for line in result.out.split("\n")[:-1]]
-    assert [text for _, text in rows] == expected
-    assert [float(score) < 0 for score, _ in rows] == [bool(text) for text in expected]
-
-
-def test_nbest_lists_begin_with_the_best_translation(trained, expected):
-    result = translate(trained, "--nbest", "2", stdin=TEXT.encode())
-    assert (result.status, result.err) == (0, "")
+def test_nbest_lists_begin_with_the_best_translation(nbest, expected):
     lists = {}
-    for line in result.out.removesuffix("\n").split("\n"):
+    for line in nbest:
         number, text, features, score = line.split(" ||| ")
         assert features.startswith("LogProb= ")
         log_prob, score = float(features.removeprefix("LogProb= ")), float(score)
@@ -117,31 +139,31 @@ def test_translations_begin_with_their_prefixes(trained, expected, tmp_path):
     assert f"{prefixes} has 6 lines, --input_file {source} has 7;" in result.err
 
 
-def lengths(trained, *flags):
-    """Returns the number of subwords of each translation.
+def lengths(nbest):
+    """Returns the number of subwords of the best translation of each line, by text.
 
     It follows from log probability and score by equation 14 of Wu et al. (2016).
     """
-    counts = {}
-    for line in words(trained, "--nbest", "1", *flags):
+    counts, numbers = {}, set()
+    for line in nbest:
         number, text, features, score = line.split(" ||| ")
-        if text:
+        if text and number not in numbers:
             penalty = float(features.removeprefix("LogProb= ")) / float(score)
-            counts[int(number)] = round(6 * penalty ** (1 / 0.6) - 5)
-    return list(counts.values())
+            counts[text] = round(6 * penalty ** (1 / 0.6) - 5)
+        numbers.add(number)
+    return counts
 
 
-def test_min_length_and_extra_length_are_respected(trained):
-    free = lengths(trained)
-    assert min(lengths(trained, "--min_length", "9", "--extra_length", "9")) >= 9
-    assert min(free) < 9
-    assert max(lengths(trained, "--extra_length", "0")) < max(free)
-
-
-def test_no_repeat_ngram_changes_repetitive_translations(trained):
+def test_min_length_extra_length_and_no_repeat_ngram_are_respected(trained, nbest):
     """The tiny model repeats itself if it cannot end a translation early."""
-    flags = ("--min_length", "20", "--extra_length", "30")
-    assert words(trained, *flags) != words(trained, *flags, "--no_repeat_ngram", "1")
+    free = lengths(nbest).values()
+    flags = ("--nbest", "1", "--min_length", "20", "--extra_length", "30")
+    long = lengths(words(trained, *flags))
+    assert min(long.values()) >= 20
+    assert min(free) < 9
+    assert long.keys() != lengths(words(trained, *flags, "--no_repeat_ngram", "1"))
+    short = lengths(words(trained, "--nbest", "1", "--extra_length", "0")).values()
+    assert max(short) < max(free)
 
 
 def test_samples_are_the_same_for_the_same_seed_and_line(trained, expected):
@@ -183,19 +205,26 @@ def test_many_batches_of_one_line_are_compiled_by_default(
     trained, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(translate_flags.LINES_THAT_PAY, "float32", 6)
-    text = tmp_path / "many.en"
+    text, absent = tmp_path / "many.en", tmp_path / "absent" / "out.de"
     text.write_text("one two\nthree\ntwo\n" * 2)
-    one_by_one = ("--input_file", str(text), "--batch_size", "1")
-    compiled = translate(trained, *one_by_one)
-    plain = translate(trained, *one_by_one, "--no-xla")
+
+    def messages(*flags):
+        """Returns the messages before the command fails to open the output file."""
+        files = ("--input_file", str(text), "--output_file", str(absent))
+        result = translate(trained, *files, "--batch_size", "1", *flags)
+        *lines, error = result.err.splitlines()
+        assert error.startswith("error: ")
+        return lines
+
     message = "compiling the search for 6 lines in batches of one"
-    assert message in compiled.err
-    assert "compiling" not in plain.err
-    assert compiled.out == plain.out
-    for flags in (("--sampling",), ("--batch_size", "32"), ("--precision", "bfloat16")):
-        assert "compiling" not in translate(trained, *one_by_one, *flags).err
+    assert [line.partition(" (")[0] for line in messages()] == [message]
+    for flags in (
+        *(("--no-xla",), ("--sampling",), ("--batch_size", "32")),
+        ("--precision", "bfloat16"),
+    ):
+        assert messages(*flags) == []
     text.write_text("one two\nthree\ntwo\n" + "one\n" * 2)
-    assert "compiling" not in translate(trained, *one_by_one).err
+    assert messages() == []
 
 
 @pytest.mark.parametrize(
@@ -221,25 +250,14 @@ def test_rejects_flags_that_cannot_be_combined(trained, flags, expected):
     assert expected in result.err
 
 
-def test_a_translation_depends_only_on_its_line(trained):
-    generator = random.Random(1)
-    lines = [" ".join(random_words(generator)) for _ in range(20)]
-
-    def translated(text, *flags):
-        stdin = "".join(f"{line}\n" for line in text).encode()
-        out = translate(trained, *flags, stdin=stdin).out
-        translations = out.removesuffix("\n").split("\n")
-        return dict(zip(text, translations, strict=True))
-
-    translations = translated(lines, "--batch_size", "32")
-    assert len(set(translations.values())) > 5
-    generator.shuffle(lines)
-    assert translated(lines, "--batch_size", "3", "--window", "5") == translations
-
-
-def random_words(generator):
-    numbers = generator.choices(tiny.NUMBERS, k=generator.randint(1, 6))
-    return [english for english, _ in numbers]
+def test_a_translation_depends_only_on_its_line(trained, translations):
+    lines = random_lines()
+    before = dict(zip(lines, translations, strict=False))
+    assert len(set(before.values())) > 5
+    random.Random(2).shuffle(lines)
+    flags = ("--batch_size", "3", "--window", "5")
+    after = words(trained, *flags, text="".join(f"{line}\n" for line in lines))
+    assert dict(zip(lines, after, strict=True)) == before
 
 
 def test_an_empty_stream_gives_no_output(trained):
@@ -295,15 +313,12 @@ def test_cuts_or_divides_and_counts_long_lines(trained):
     assert (result.status, result.out.count("\n")) == (0, 2)
 
 
-def test_translates_the_sentences_of_a_line(trained):
-    lines = ["one.", "Two!", "Three four?", "Five."]
-    text = " {} <x. Y>! {}\t{}\u2028{} \n\n".format(*lines)
+def test_translates_the_sentences_of_a_line(trained, translations):
+    line = " {} <x. Y>! {}\t{}\u2028{} \n\n"
     flags = ("--split_sentences", "--placeholders", "<.*?>")
-    result = translate(trained, *flags, stdin=text.encode())
-    separate = translate(trained, stdin="\n".join(lines).encode())
+    result = translate(trained, *flags, stdin=line.format(*SENTENCES).encode())
     assert (result.status, result.err) == (0, "")
-    expected = " {} <x. Y>! {}\t{}\u2028{} \n\n".format(*separate.out.splitlines())
-    assert result.out == expected
+    assert result.out == line.format(*translations[20:24])
 
 
 def test_writes_to_a_named_pipe(trained, tmp_path):
@@ -312,33 +327,26 @@ def test_writes_to_a_named_pipe(trained, tmp_path):
     read = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    result = translate(trained, "--output_file", str(pipe), stdin=b"one\n")
+    # A blank line needs no search.
+    result = translate(trained, "--output_file", str(pipe), stdin=b" \n")
     reader.join(timeout=10)
     assert result.status == 0
-    assert read[0].endswith(b"\n")
+    assert read == [b"\n"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_full_disk_is_a_one_line_error(trained):
-    result = translate(trained, "--output_file", "/dev/full", stdin=b"one\n")
+    result = translate(trained, "--output_file", "/dev/full", stdin=b" \n")
     assert run_command.is_one_clear_line(result)
     assert "cannot write /dev/full: No space left on device" in result.err
 
 
-def test_a_separate_process_prints_only_translations(trained, expected):
-    model_dir = str(trained.model_dir)
-    result = run_command.run_alone(
-        "translate", "--model_dir", model_dir, python=sys.executable, input=TEXT
-    )
-    assert (result.status, result.err) == (0, "")
-    assert result.out.split("\n")[:-1] == expected
-
-
-def test_translates_line_by_line_on_a_terminal(trained, expected):
+def test_translates_line_by_line_on_a_terminal_without_messages(trained, expected):
     master, slave = os.openpty()
     flags = ("--model_dir", str(trained.model_dir))
-    process = run_command.start("translate", *flags, stdin=slave)
+    # This process imports TensorFlow, which logs messages.
+    process = run_command.start("translate", *flags, python=sys.executable, stdin=slave)
     os.close(slave)
     answers = []
     for line in (b"one two\n", b"\n", b"three\n"):
