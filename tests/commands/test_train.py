@@ -91,31 +91,19 @@ def test_a_resumed_run_keeps_its_precision_on_another_device(tmp_path):
     assert "xla was True, is now False" in completed.err
 
 
-def test_uses_a_given_vocabulary(trained, tmp_path):
-    folder = tmp_path / "given"
-    tiny.write_corpus(folder / "data")
-    shutil.copy(trained.model_dir / "vocab.model", folder / "mine.model")
-    copy = tiny.Trained(folder, trained.done)
-    tiny.write_hparams(folder)
-    completed = run_command.run(
-        "train",
-        *copy.arguments(),
-        *("--vocab_file", str(folder / "mine.model"), "--train_steps", "1"),
-    )
-    assert completed.status == 0, completed.err
-    assert "building a vocabulary" not in completed.err
-    assert json.loads(completed.out)["steps"] == 1
-    written = (copy.model_dir / "vocab.model").read_bytes()
-    assert written == (trained.model_dir / "vocab.model").read_bytes()
-
-
 @pytest.mark.medium
-def test_ctrl_c_saves_and_prints_how_to_resume(trained_copy):
-    shutil.rmtree(trained_copy.model_dir)
+def test_ctrl_c_saves_and_prints_how_to_resume_with_a_given_vocabulary(
+    trained, tmp_path
+):
+    tiny.write_corpus(tmp_path / "data")
+    tiny.write_hparams(tmp_path)
+    run = tiny.Trained(tmp_path, trained.done)
+    shutil.copy(trained.model_dir / "vocab.model", tmp_path / "mine.model")
+    given = ("--vocab_file", str(tmp_path / "mine.model"))
     # The warm-up is longer, so that no model is scored.
     settings = "warmup_steps=100000,eval_steps="
-    arguments = trained_copy.arguments(f"train_steps=100000,{settings}2")
-    process = run_command.start("train", *arguments)
+    arguments = run.arguments(f"train_steps=100000,{settings}2")
+    process = run_command.start("train", *arguments, *given)
     lines = []
     for line in process.stderr:
         lines.append(line)
@@ -127,23 +115,31 @@ def test_ctrl_c_saves_and_prints_how_to_resume(trained_copy):
     assert lines[-2].startswith("stopped at step ")
     assert lines[-2].endswith(" saved a checkpoint; run the same command to resume\n")
     assert not any("Traceback" in line for line in lines)
-    assert not (trained_copy.model_dir / "result.json").exists()
+    assert not any("building a vocabulary" in line for line in lines)
+    assert not (run.model_dir / "result.json").exists()
+    written = (run.model_dir / "vocab.model").read_bytes()
+    assert written == (trained.model_dir / "vocab.model").read_bytes()
     process.stdout.close()
     process.stderr.close()
-    shorter = [*trained_copy.arguments(f"{settings}0"), "--train_steps", "4"]
-    completed = run_command.run("train", *shorter)
+    shorter = [*run.arguments(f"{settings}0"), "--train_steps", "4"]
+    completed = run_command.run("train", *shorter, *given)
     assert completed.status == 0, completed.err
     assert json.loads(completed.out)["steps"] >= 2
     assert "resuming from step" in completed.err or "steps are done" in completed.err
 
 
 def test_changes_are_accepted_only_by_name(trained_copy):
-    arguments = trained_copy.arguments("dropout=0.3,train_steps=5")[:-1]
+    # The warm-up is longer, so that the model is not scored again.
+    overrides = "dropout=0.3,warmup_steps=9,train_steps=5"
+    arguments = trained_copy.arguments(overrides)[:-1]
     completed = run_command.run("train", *arguments)
     assert run_command.is_one_clear_line(completed)
     assert "dropout was 0.1, is now 0.3" in completed.err
-    completed = run_command.run("train", *arguments, "--accept_changes", "dropout")
+    assert "warmup_steps was 2, is now 9" in completed.err
+    accepted = ("--accept_changes", "dropout,warmup_steps")
+    completed = run_command.run("train", *arguments, *accepted)
     assert completed.status == 0, completed.err
     assert "resuming from step 4" in completed.out
     written = (trained_copy.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     assert "\ndropout: 0.3\n" in written
+    assert "\nwarmup_steps: 9\n" in written
