@@ -1,4 +1,7 @@
-"""Tests of `export --input ids`, in TensorFlow without other operations."""
+"""Tests of `export --input ids`, in TensorFlow without other operations.
+
+They also test the flags of the search, which do not depend on the kind of input.
+"""
 
 import json
 import re
@@ -16,6 +19,7 @@ pytestmark = pytest.mark.medium
 
 LINES = [source for source, _ in tiny.pairs("test")] + [""]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()
+SEARCH = ("--checkpoint", "latest", "--beam_size", "1")
 PROGRAM = """
 import sys
 folder = sys.argv[1]
@@ -52,6 +56,7 @@ assert not {"tensorflow_text", "t2t_repro"} & set(sys.modules)
 def exported(trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ids") / "exported"
     flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(folder))
+    flags += (*SEARCH, "--max_input_length", "20", "--model_name", "other")
     completed = run_command.run("export", *flags, "--input", "ids", "--json")
     assert completed.status == 0, completed.err
     assert json.loads(completed.out)["saved_model"] == str(folder / "1")
@@ -60,13 +65,17 @@ def exported(trained, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(trained):
-    flags = ("--model_dir", str(trained.model_dir))
+    flags = ("--model_dir", str(trained.model_dir), *SEARCH)
     return run_command.run("translate", *flags, stdin=TEXT).out
 
 
-def test_a_process_without_tensorflow_text_translates(exported, expected, tmp_path):
+def test_the_example_of_the_page_and_a_process_without_tensorflow_text_translate(
+    exported, expected, tmp_path
+):
+    (example,) = (b for b in blocks("python") if "exported_ids" in b.text)
+    (tmp_path / "exported_ids").symlink_to(exported)
     process = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM, str(exported / "1")],
+        [sys.executable, "-P", "-c", example.text + PROGRAM, str(exported / "1")],
         input=TEXT.decode(),
         capture_output=True,
         encoding="utf-8",
@@ -75,40 +84,46 @@ def test_a_process_without_tensorflow_text_translates(exported, expected, tmp_pa
         check=False,
     )
     assert process.returncode == 0, process.stderr
-    assert process.stdout == expected
+    lines = process.stdout.splitlines(keepends=True)
+    assert "".join(lines[2:]) == expected
+
+
+def test_flags_change_the_search_and_the_card(exported):
     card = (exported / "1/assets.extra/README.md").read_text(encoding="utf-8")
     assert "take and return ids of the vocabulary" in card
+    assert "beam_size: 1\n" in card
+    assert "Beam size 1, alpha 0.6. Lines are cut to the first 20 subwords" in card
+    assert "These weights were not scored after training." in card
+    assert "`step-00000004`" in card
+    assert "The licence of the weights is not stated" in card
+    config = (exported / "models.config").read_text()
+    assert 'name: "other"' in config
 
 
-def test_the_example_of_the_page_translates(exported, tmp_path):
-    (example,) = (b for b in blocks("python") if "exported_ids" in b.text)
-    (tmp_path / "exported_ids").symlink_to(exported)
-    process = subprocess.run(
-        [sys.executable, "-P", "-c", example.text],
-        capture_output=True,
-        encoding="utf-8",
-        cwd=tmp_path,
-        env={"TF_CPP_MIN_LOG_LEVEL": "3"},
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.count("\n") == 2
-
-
-def test_the_client_encodes_and_decodes(exported, expected):
+def test_the_client_encodes_and_decodes_and_the_server_cuts(exported, expected):
     tokenizer = ("--tokenizer", str(exported / "1/assets.extra/tokenizer"))
+    # The last lines have the same first 20 subwords.
+    long = [f"{'one ' * 20}{word}\n" for word in ("two", "three four")]
+    text = TEXT + "".join(long).encode()
     with serving(
-        exported, "model", BatchingParameters.read(exported / "batching_parameters.txt")
+        exported, "other", BatchingParameters.read(exported / "batching_parameters.txt")
     ) as running:
         for protocol in ("grpc", "rest"):
             port = running.grpc_port if protocol == "grpc" else running.rest_port
-            flags = ("--host", "127.0.0.1", "--port", str(port), "--model", "model")
+            flags = ("--host", "127.0.0.1", "--port", str(port), "--model", "other")
             flags += ("--protocol", protocol)
             sizes = ("--batch_size", "2")
             completed = run_command.run(
-                "client", *flags, *tokenizer, *sizes, stdin=TEXT
+                "client", *flags, *tokenizer, *sizes, stdin=text
             )
-            assert completed == (0, expected, "")
+            assert completed.status == 0, completed.err
+            assert completed.out.startswith(expected)
+            reports = [line.rpartition(": ")[0] for line in completed.err.splitlines()]
+            assert reports == [
+                f"line {len(LINES) + n}: subwords that were not read" for n in (1, 2)
+            ]
+            first, second = completed.out.removeprefix(expected).splitlines()
+            assert first == second
             completed = run_command.run("client", *flags, stdin=TEXT)
             assert run_command.is_one_clear_line(completed)
             assert "the model takes ids: give its folder" in completed.err
