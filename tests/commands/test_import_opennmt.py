@@ -8,6 +8,10 @@ import tensorflow as tf
 
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.serving.model_card import model_card
+from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.signatures import ServingModule
+from t2t_repro.translation.loading import load_models
 from tests import run_command
 from tests.interop.opennmt.vectors import CASES, arrays_of, write_files
 
@@ -78,10 +82,13 @@ def test_translations_equal_those_of_opennmt(imported, translations):
 )
 def test_an_export_can_be_imported(imported, translations, tmp_path):
     _, model_dir = imported
-    result = run_command.run(
-        "export", "--model_dir", str(model_dir), "--export_dir", str(tmp_path / "out")
-    )
-    assert result.status == 0, result.err
+    loaded = load_models(model_dir)
+    sizes = {"max_input_length": 512, "precision": "float32"}
+    card = model_card(loaded, loaded.search(), name="model", licence=None, **sizes)
+    module = ServingModule(loaded.models, loaded.tokenizer, loaded.search())
+    # The other signatures would take most of the time.
+    module.functions = {"serving_default": module.functions["serving_default"]}
+    export(module, tmp_path / "out", model_card=card)
     (vocabulary,) = model_dir.glob("*.marian")
     flags = ("--vocab_file", str(vocabulary))
     result = import_it(tmp_path / "out" / "1", tmp_path / "again", *flags)
