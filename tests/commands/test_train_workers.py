@@ -1,4 +1,7 @@
-"""A training run with two worker processes, which are stopped and killed."""
+"""A training run with two worker processes, one of which is killed.
+
+`test_sbatch.py` stops a worker.
+"""
 
 import json
 import random
@@ -11,8 +14,8 @@ import pytest
 from t2t_repro.runs import checkpoints
 from tests import run_command, tiny
 
-# Enough steps for every signal to arrive long before the end of training.
-STEPS = 150
+# Enough steps for the signal to arrive long before the end of training.
+STEPS = 100
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 
 
@@ -91,7 +94,7 @@ def last_weights(folder):
 
 
 @pytest.mark.medium
-def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
+def test_two_workers_survive_a_kill(tmp_path, monkeypatch):
     for name in ("workers", "mirrored"):
         tiny.write_corpus(tmp_path / name / "data")
         tiny.write_hparams(tmp_path / name)
@@ -101,22 +104,13 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
     with TwoWorkers(monkeypatch, flags, by_tf_config()) as workers:
         workers.wait_for("strategy multi_worker: 2 replicas on CPU")
         workers.wait_for(f"step 50/{STEPS}")
-        workers.processes[1].send_signal(signal.SIGTERM)
-        results = workers.finish()
-        assert [one.status for one in results] == [130, 130], results
-        line = "saved a checkpoint; run the same command to resume"
-        assert all(line in one.err for one in results)
-
-    with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
-        workers.wait_for("resuming from step")
-        workers.wait_for(f"step 100/{STEPS}")
         workers.processes[1].kill()
         chief, killed = workers.finish()
         assert (chief.status, killed.status) == (2, -signal.SIGKILL)
         assert "error: another worker of this training has ended" in chief.err
         assert "Traceback" not in chief.err
 
-    with TwoWorkers(monkeypatch, flags, by_tf_config()) as workers:
+    with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
         workers.wait_for("resuming from step")
         chief, other = workers.finish()
         assert (chief.status, other.status) == (0, 0), (chief.err, other.err)
