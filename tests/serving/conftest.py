@@ -84,7 +84,7 @@ def marian_arguments() -> tuple[Any, ...]:
 
 @pytest.fixture(scope="session")
 def int8_module(tokenizer: Tokenizer) -> ServingModule:
-    """Returns part of `module` with 7-bit weights, for any x86-64 processor."""
+    """Returns `module` with 7-bit weights, for any x86-64 processor."""
     if int8_matmul.unsupported_reason():
         pytest.skip(f"{int8_matmul.unsupported_reason()}")
     fast.install("CPU")
@@ -92,33 +92,12 @@ def int8_module(tokenizer: Tokenizer) -> ServingModule:
     search = DecodingConfig(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     bounds = measure_ranges(small.sentences(9), model, tokenizer, search)
     quantization.quantize_model(model, bounds, weight_bits=7)
-    module = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
-    # They search like `serving_default`.
-    del module.functions["split_sentences"], module.functions["nbest"]
-    return module
-
-
-@pytest.fixture(scope="session")
-def int8_export_dir(
-    int8_module: ServingModule, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    return exported(int8_module, tmp_path_factory.mktemp("exported_int8"))
-
-
-@pytest.fixture(scope="session")
-def marian_export_dir(
-    marian_module: ServingModule, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    return exported(marian_module, tmp_path_factory.mktemp("exported_marian"))
+    return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
 
 
 @pytest.fixture(scope="session")
 def export_dir(module: ServingModule, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = exported(module, tmp_path_factory.mktemp("exported"))
-    write_server_files(folder, small.NAME)
-    return folder
-
-
-def exported(module: ServingModule, folder: Path) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
     export(module, folder, model_name=small.NAME, model_card="# small\n")
+    write_server_files(folder, small.NAME)
     return folder

@@ -254,6 +254,16 @@ def test_attention_equals_that_of_the_model(module, model, tokenizer):
     assert tokens.replace("</s>", "") == "▁one▁two"
 
 
+def test_attention_names_the_tokens_of_both_vocabularies(marian_arguments):
+    (model,), tokenizer, search, longest = marian_arguments
+    translator = Translator(model, tokenizer, search, longest)
+    signature = AttentionSignature(model, translator)
+    outputs = signature(tf.constant(["one two"]), tf.constant(["eins zwei"]))
+    for side, text in (("source", "one two"), ("target", "eins zwei")):
+        *tokens, end = decoded(outputs[f"{side}_tokens"][0].numpy())
+        assert ("".join(tokens), end) == ("▁" + text.replace(" ", "▁"), "</s>")
+
+
 def test_a_missing_translation_is_replaced_by_the_models(module, expected):
     texts = [TEXTS[0], TEXTS[1], ""]
     outputs = call(module, "attention", texts, ["", "eins", ""])
