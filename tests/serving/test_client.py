@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 import tensorflow as tf
+from serving_harness import grpc_front, rest_front
 from serving_harness.batching import BatchingParameters
 from serving_harness.running import serving
 
@@ -21,7 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:text .*that were not read"),
 ]
 
-LINES = [*small.sentences(40, seed=3), "", "  ", "one € 日本 👩‍👩‍👧"]
+LINES = [*small.sentences(24, seed=3), "", "  ", "one € 日本 👩‍👩‍👧"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def expected(module):
     return texts, outputs["scores"].numpy()
 
 
-@pytest.mark.parametrize("sizes", [(32, 4), (3, 8), (1, 1)])
+@pytest.mark.parametrize("sizes", [(8, 4), (3, 8), (1, 1)])
 def test_lines_are_translated_in_order(server, expected, sizes):
     with Client(server, *sizes) as client:
         texts, scores = zip(*client.translate(iter(LINES)), strict=True)
@@ -156,7 +157,7 @@ def test_error_names_an_unreachable_server(protocol):
 
 
 @pytest.mark.medium
-def test_waits_for_a_server_that_starts_later(export_dir, expected):
+def test_waits_for_a_server_that_starts_later(running, expected):
     ports = {"grpc": free_port(), "rest": free_port()}
     texts = {}
 
@@ -169,9 +170,13 @@ def test_waits_for_a_server_that_starts_later(export_dir, expected):
     for thread in threads:
         thread.start()
     time.sleep(0.5)
-    with serving(export_dir, small.NAME, None, ports["grpc"], ports["rest"]):
-        for thread in threads:
-            thread.join()
+    grpc_server, _ = grpc_front.start(running.service, ports["grpc"])
+    rest_server, _ = rest_front.start(running.service, ports["rest"])
+    for thread in threads:
+        thread.join()
+    rest_server.shutdown()
+    rest_server.server_close()
+    grpc_server.stop(grace=None).wait()
     assert texts == dict.fromkeys(ports, expected[0])
 
 
