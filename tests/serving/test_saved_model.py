@@ -24,9 +24,13 @@ def test_a_version_contains_model_warmup_requests_and_card(export_dir):
     assert not list(export_dir.glob(".writing*"))
 
 
-def test_a_copied_export_gives_the_outputs_of_the_module(export_dir, module, tmp_path):
-    shutil.copytree(export_dir / "1", tmp_path / "copy")
-    loaded = tf.saved_model.load(str(tmp_path / "copy"))
+@pytest.fixture(scope="module")
+def loaded(export_dir, tmp_path_factory):
+    copy = shutil.copytree(export_dir / "1", tmp_path_factory.mktemp("export") / "copy")
+    return tf.saved_model.load(str(copy))
+
+
+def test_a_copied_export_gives_the_outputs_of_the_module(loaded, module):
     assert loaded.signatures.keys() == module.functions.keys()
     texts = tf.constant(small.sentences(5))
     outputs = loaded.signatures["serving_default"](text=texts)
@@ -37,9 +41,8 @@ def test_a_copied_export_gives_the_outputs_of_the_module(export_dir, module, tmp
 
 
 @pytest.mark.medium
-def test_warmup_requests_are_valid_for_every_signature(export_dir):
+def test_warmup_requests_are_valid_for_every_signature(export_dir, loaded):
     file = export_dir / "1" / "assets.extra" / WARMUP_FILE
-    loaded = tf.saved_model.load(str(export_dir / "1"))
     names = set()
     for record in tf.data.TFRecordDataset(str(file)):
         log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
