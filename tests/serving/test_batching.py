@@ -14,6 +14,8 @@ from serving_harness.batching import (
 )
 from serving_harness.status import Code, StatusError
 
+from t2t_repro.serving.server_files import write_server_files
+
 pytestmark = pytest.mark.medium
 
 
@@ -21,8 +23,9 @@ def array(*rows):
     return np.array(rows)
 
 
-def test_parameters_are_read_from_the_servers_file(export_dir):
-    results = BatchingParameters.read(export_dir / "batching_parameters.txt")
+def test_parameters_are_read_from_the_servers_file(tmp_path):
+    write_server_files(tmp_path, "model")
+    results = BatchingParameters.read(tmp_path / "batching_parameters.txt")
     assert results == BatchingParameters(
         max_batch_size=64,
         batch_timeout_micros=5000,
