@@ -120,23 +120,23 @@ def test_reports_a_line_that_is_cut(model, tokenizer, translator_of, capsys):
     assert long == client.translate_ids([*[5] * 23, 1])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_rejects_damaged_files_and_those_of_another_export(
+    model, tokenizer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(litert, "convert", lambda *_: b"")
+    search = DecodingConfig(1)
+    write_litert(model, tokenizer, search, tmp_path, "float32", SOURCE_LENGTH)
+    graphs = Graphs(LiteRTSteps(model, search, SOURCE_LENGTH))
+    path = tmp_path / "search.json"
+    written = json.loads(path.read_text())
+    for change, message in (
         ({"sizes": [1] * 6}, "are of different exports"),
         ({"limits": None}, r"search\.json is damaged; export the model again"),
-    ],
-)
-def test_rejects_files_of_another_export(
-    model, tokenizer, translator_of, tmp_path, change, message
-):
-    translator_of(model, tokenizer, DecodingConfig(1))
-    path = tmp_path / "search.json"
-    values = json.loads(path.read_text()) | change
-    path.write_text(json.dumps({k: v for k, v in values.items() if v}))
-    steps = LiteRTSteps(model, DecodingConfig(1), SOURCE_LENGTH)
-    with pytest.raises(ValueError, match=message):
-        LiteRTTranslator(tmp_path, Graphs(steps))
+    ):
+        values = {k: v for k, v in (written | change).items() if v}
+        path.write_text(json.dumps(values))
+        with pytest.raises(ValueError, match=message):
+            LiteRTTranslator(tmp_path, graphs)
 
 
 def test_reads_the_same_lines_as_translate(monkeypatch):
