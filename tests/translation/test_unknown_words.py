@@ -36,11 +36,10 @@ def test_every_search_can_forbid_unknown_tokens(loaded, algorithm):
         for setting in (None, "allow")
     )
     assert default == allow
-    for setting, is_allowed in (("allow", True), ("forbid", False)):
-        settings = {"algorithm": algorithm, "unknown": setting, "beam_size": 2}
-        translator = loaded.translator(**settings)
-        ids = translator.translate_ids(translator.encode(tf.constant(LINES)))[0]
-        assert (unknown in ids.numpy()[:, 0]) is is_allowed
+    settings = {"algorithm": algorithm, "beam_size": 2}
+    translator = loaded.translator(unknown="forbid", **settings)
+    ids = translator.translate_ids(translator.encode(tf.constant(LINES)))[0]
+    assert unknown not in ids.numpy()[:, 0]
 
 
 @pytest.mark.medium
