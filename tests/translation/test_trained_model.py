@@ -35,18 +35,18 @@ def test_it_translates_as_the_command_does(trained, model, tmp_path):
 
 
 def test_it_returns_hypotheses_with_scores_and_alignments(trained, model):
-    results = model.translate([*SOURCES, ""], nbest=3, alignment=True, beam_size=4)
+    results = model.translate([*SOURCES, ""], nbest=2, alignment=True)
     blank = results.pop()
     assert (blank.text, blank.score, len(blank.hypotheses)) == ("", 0, 1)
-    assert [each.text for each in results] == model.translate(SOURCES, beam_size=4)
+    assert [each.text for each in results] == model.translate(SOURCES)
     align = Aligner(model.model, model.tokenizer)
     for source, result in zip(SOURCES, results, strict=True):
         texts = [each.text for each in result.hypotheses]
         scores = [each.score for each in result.hypotheses]
-        assert (len(scores), scores) == (3, sorted(scores, reverse=True))
+        assert (len(scores), scores) == (2, sorted(scores, reverse=True))
         assert result.score == scores[0]
         for each, line in zip(
-            result.hypotheses, align([source] * 3, texts), strict=True
+            result.hypotheses, align([source] * 2, texts), strict=True
         ):
             penalty = ((5 + each.tokens) / 6) ** model.hparams.alpha
             assert each.score * penalty == pytest.approx(each.log_prob, abs=1e-4)
@@ -116,10 +116,10 @@ def test_it_translates_texts_of_several_lines_and_sentences(model):
     (result,) = model.translate(text, terms=terms, return_scores=True, **settings)
     assert "neun" in result.text.split("\n")[1].split()
     assert result.missing_terms == ()
-    long = "one two " * 300
+    long, settings = "one two " * 300, {"extra_length": 1, "length_factor": 0.0}
     with pytest.warns(UserWarning, match=r"cut to 512 subwords.*: 1 of 2 texts"):
-        (cut, _) = model.translate([long, "one"], nbest=1, extra_length=0)
-    (whole,) = model.translate(long, return_scores=True, extra_length=0)
+        (cut, _) = model.translate([long, "one"], nbest=1, **settings)
+    (whole,) = model.translate(long, return_scores=True, **settings)
     assert (cut.cut, whole.cut) == (True, False)
 
 
