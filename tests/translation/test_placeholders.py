@@ -175,21 +175,18 @@ def test_long_lines_are_not_a_problem():
         assert ALL._texts(text) == ALL._texts(line)
 
 
-@pytest.fixture(scope="module", params=["sentencepiece", "wordpiece"])
-def translator(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocabulary")
-    tokenizer = tiny.tokenizer(folder)
-    if request.param == "wordpiece":
-        lines = [side for pair in tiny.pairs("train") for side in pair]
-        build_vocabulary("wordpiece", lines, 120, folder / "vocab.subwords")
-        tokenizer = load_tokenizer(folder / "vocab.subwords")
-    search = DecodingConfig(beam_size=3, extra_length=5, nbest=2)
-    return Translator(tiny.random_model(), tokenizer, search)
-
-
 @pytest.mark.medium
-def test_translations_are_those_of_the_bare_lines(translator):
-    aligner = Aligner(tiny.random_model(), translator.tokenizer)
+def test_translations_are_those_of_the_bare_lines(tmp_path):
+    """A model of word pieces; `test_trained_model` has one of SentencePiece."""
+    vocabulary = tmp_path / "vocab.subwords"
+    lines = [side for pair in tiny.pairs("train") for side in pair]
+    build_vocabulary("wordpiece", lines, 120, vocabulary)
+    model, tokenizer = tiny.random_model(), load_tokenizer(vocabulary)
+    search = DecodingConfig(beam_size=3, extra_length=5, nbest=2)
+    translator, aligner = (
+        Translator(model, tokenizer, search),
+        Aligner(model, tokenizer),
+    )
     keeper = PlaceholderTranslator(translator, ALL, aligner)
     lines = ["one {0} two", "{0}", "", "<b>three</b> four %s", "five", "%s: %d"]
     bare = ["one two", "", "", "three four", "five", ""]
