@@ -60,22 +60,16 @@ def test_results_equal_those_of_the_translator(
     decoder = CachedDecoder(model, beam_size)
     for text in TEXTS:
         inputs = translator.encode(tf.constant([text]))
-        ids, scores = translator.translate_ids(inputs)
+        ((ids, scores),) = translator.translate_batches([inputs])
         trace = trace_beam(decoder, tuple(inputs[0].numpy().tolist()), search)
         best = trace.results[0]
         assert list(best.ids) == [int(token) for token in ids[0, 0] if token]
         traced = [each.score for each in trace.results]
         expected = [score for score in scores[0].numpy() if score > -1e6]
         np.testing.assert_allclose(traced, expected, rtol=1e-5)
-
-
-def test_a_translated_line_has_the_score_of_the_best_result(model, tokenizer):
-    search = DecodingConfig(3, 0.6, 5)
-    (line,) = Translator(model, tokenizer, search).translate_lines([TEXTS[0]])
-    source = encoded(tokenizer, TEXTS[0])
-    best = trace_beam(CachedDecoder(model, 3), source, search).results[0]
-    assert line.score == pytest.approx(best.score, rel=1e-5)
-    assert line.tokens == len(best.ids)
+        (line,) = translator.translate_lines([text])
+        assert line.score == pytest.approx(best.score, rel=1e-5)
+        assert line.tokens == len(best.ids)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
