@@ -98,10 +98,12 @@ def assert_equal(browser, path, lines, rows):
     assert found_texts == [text.decode("utf-8", "replace") for text in texts]
 
 
+# With each rule, any two of the other options have all combinations of values.
 @pytest.mark.parametrize("rule", ["identity", "nmt_nfkc", "nfkc_cf"])
-@pytest.mark.parametrize("bytes_", [False, True])
-@pytest.mark.parametrize("prefix", [False, True])
-@pytest.mark.parametrize("removes", [False, True])
+@pytest.mark.parametrize(
+    ("bytes_", "prefix", "removes"),
+    [(a, b, a == b) for a in (False, True) for b in (False, True)],
+)
 def test_sentencepiece_with_every_rule(
     browser, tmp_path, rule, bytes_, prefix, removes
 ):
