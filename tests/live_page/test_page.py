@@ -67,7 +67,10 @@ def test_page_reports_what_it_does_not_read(live):
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
-        ("wordpiece", {"norm": "pre", "position": "learned", "max_position": 9}),
+        (
+            "wordpiece",
+            {"num_layers": 1, "norm": "pre", "position": "learned", "max_position": 9},
+        ),
         (
             "sentencepiece",
             {
@@ -81,6 +84,7 @@ def test_page_reports_what_it_does_not_read(live):
         (
             "sentencepiece",
             {
+                "num_layers": 1,
                 "scale_embeddings": False,
                 "position": "none",
                 "target_space_embedding": False,
@@ -91,7 +95,8 @@ def test_page_reports_what_it_does_not_read(live):
 )
 def test_translations_with_other_options(browser, tmp_path, kind, settings):
     live = Live(browser, tmp_path, kind, **settings)
-    live.assert_translations(TEXTS, live.translations(TEXTS))
+    texts = TEXTS[12:-1]
+    live.assert_translations(texts, live.translations(texts))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ def test_translations_with_other_options(browser, tmp_path, kind, settings):
 )
 def test_beam_size_and_alpha_can_be_changed(live, search):
     options = {"beamSize": search.beam_size, "alpha": search.alpha}
-    texts = TEXTS[:12]
+    texts = TEXTS[:8]
     expected = live.translations(texts, Translator(live.model, live.tokenizer, search))
     for text, each in zip(texts, expected, strict=True):
         result = call(live.page, "translate", text, options)
