@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2t_repro.tokenizers.tokenizer import Tokenizer
@@ -134,7 +134,8 @@ def test_every_sentence_has_the_language_label_of_its_text():
 
 
 @pytest.mark.medium
-@checked
+# Most of the time is spent per batch, so that few large batches are fast.
+@settings(checked, max_examples=15)
 @given(
     st.lists(
         st.text(
@@ -143,7 +144,7 @@ def test_every_sentence_has_the_language_label_of_its_text():
             )
             | st.characters(exclude_categories=["Cs"])
         ),
-        max_size=4,
+        max_size=20,
     )
 )
 def test_the_parts_concatenate_to_any_text(texts):
