@@ -1,5 +1,6 @@
 """Tests of loading models and ensembles from model directories."""
 
+import itertools
 import json
 import re
 import shutil
@@ -43,16 +44,7 @@ def test_a_length_limit_of_zero_is_rejected(trained):
         loaded.search(extra_length=0)
 
 
-def test_loads_the_weights_of_the_named_checkpoint(trained):
-    texts, scores = {}, {}
-    for name in ("averaged", "latest"):
-        translator = load_models(trained.model_dir, name).translator(beam_size=1)
-        (loaded,) = translator.translate_lines(["one two"])
-        texts[name], scores[name] = loaded.text, loaded.score
-    assert scores["averaged"] != scores["latest"]
-
-
-def test_loads_ensembles_of_checkpoints_and_models(trained, trained_copy):
+def test_loads_the_weights_of_the_named_checkpoints_and_models(trained, trained_copy):
     directory = ModelDir(trained.model_dir)
     folders = [trained.model_dir / f"checkpoints/step-0000000{n}" for n in (2, 4)]
     names = ["averaged", "latest", str(folders[0]), str(trained_copy.model_dir)]
@@ -67,15 +59,10 @@ def test_loads_ensembles_of_checkpoints_and_models(trained, trained_copy):
     values = [[v.numpy() for v in model.trainable_variables] for model in loaded.models]
     for one, other in zip(values[0], values[3], strict=True):
         np.testing.assert_array_equal(one, other)
-    assert any((a != b).any() for a, b in zip(values[1], values[2], strict=True))
-    single = load_models(directory, "averaged")
+    for first, second in itertools.pairwise(values[:3]):
+        assert any((a != b).any() for a, b in zip(first, second, strict=True))
     both = load_models(directory, f"averaged,{trained_copy.model_dir}")
     assert both.checkpoints == list(map(str, averaged))
-    (one,), (two,) = (
-        each.translator().translate_lines(["one two"]) for each in (single, both)
-    )
-    assert one.text == two.text
-    assert one.score == pytest.approx(two.score, abs=1e-5)
 
 
 def test_only_the_first_model_selects_the_bits_of_int8(trained, monkeypatch):
