@@ -56,9 +56,9 @@ def test_installs_gpu_implementations_by_default_with_a_gpu(fake_gpu):
     assert implementations() == CPU_IMPLEMENTATIONS
 
 
-@pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.medium)])
-@pytest.mark.parametrize("device", ["CPU", "GPU"])
-def test_loss_and_gradients_equal_the_reference(device, xla):
+@pytest.fixture(scope="module")
+def loss_and_gradients():
+    """Returns a function that computes them with changed hyper-parameters."""
     # Without dropout, because XLA draws other masks.
     off = {"dropout": 0.0, "attention_dropout": 0.0, "ffn_dropout": 0.0}
     hparams = toy.HPARAMS.replace(num_layers=2, **off)
@@ -66,16 +66,30 @@ def test_loss_and_gradients_equal_the_reference(device, xla):
     batch = toy.rectangle(0)
     seeds = tf.constant([[1, 2], [3, 4]])
 
-    def loss_and_gradients(**changes):
+    def compute(**changes):
         step = TrainStep(model, hparams.replace(**changes), accumulate=False)
         total, tokens, gradients = step._differentiate(
             batch["inputs"], batch["targets"], seeds
         )
         return [total, tokens, *gradients]
 
-    expected = loss_and_gradients()
+    return compute
+
+
+@pytest.fixture(scope="module")
+def reference_loss_and_gradients(loss_and_gradients):
+    return loss_and_gradients()
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("xla", [False, True])
+@pytest.mark.parametrize("device", ["CPU", "GPU"])
+def test_loss_and_gradients_equal_the_reference(
+    loss_and_gradients, reference_loss_and_gradients, device, xla
+):
     fast.install(device)
-    for result, reference in zip(loss_and_gradients(xla=xla), expected, strict=True):
+    results = loss_and_gradients(xla=xla)
+    for result, reference in zip(results, reference_loss_and_gradients, strict=True):
         np.testing.assert_allclose(result, reference, rtol=1e-4, atol=1e-4)
 
 
