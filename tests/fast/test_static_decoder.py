@@ -15,11 +15,9 @@ BEAM, STEPS = 3, 8
 SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
 # The memory of a five-token source is folded if both d_k and d_v are greater than five.
 KINDS = {
-    "folded": {"norm": "post", "d_k": 7, "d_v": 6},
-    "folded, pre-norm": {"norm": "pre", "d_k": 6, "d_v": 8},
-    "not folded": {"norm": "post", "d_k": 5, "d_v": 9},
+    "folded": {"norm": "pre", "d_k": 6, "d_v": 8},
     "relative": {"norm": "pre", "position": "none", "max_relative_position": 2},
-    "local": {"norm": "post", "self_attention_radius": 2},
+    "local": {"norm": "post", "d_k": 5, "d_v": 9, "self_attention_radius": 2},
 }
 
 
