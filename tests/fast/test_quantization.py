@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from t2t_repro.layers.functional import normalize
 from t2t_repro.models.generate import decoder_of, generate
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.variables import named_variables
+from tests import fork_server
 from tests.serving import small
 
 pytestmark = pytest.mark.skipif(
@@ -190,12 +190,6 @@ def in_float32(norm):
 
 
 @cache
-def scores_in_float32():
-    """Returns the results of `model_scores` in float32."""
-    return model_scores(model_of("pre"))
-
-
-@cache
 def observed(norm):
     """Observes a search; returns its results, the observer and the restored model."""
     model = model_of(norm)
@@ -231,20 +225,6 @@ def test_observer_keeps_results_and_finds_all_ranges(norm):
 
 
 @pytest.mark.medium
-def test_observer_restores_the_model():
-    fast.install("CPU")
-    assert_unchanged(observed("pre")[2])
-
-
-def assert_unchanged(model):
-    """Asserts that a model, which is traced again, gives the results of float32."""
-    result = *search_results(model, INPUTS), model_scores(model)
-    before = *in_float32("pre"), scores_in_float32()
-    for each, expected in zip(result, before, strict=True):
-        np.testing.assert_array_equal(each, expected)
-
-
-@pytest.mark.medium
 def test_search_and_model_give_equal_scores_in_int8(norm):
     model, search = int8_search(norm)
     fast.install("CPU")
@@ -257,6 +237,7 @@ def test_search_and_model_give_equal_scores_in_int8(norm):
     np.testing.assert_allclose(result, score(best), atol=1e-4)
 
 
+@pytest.mark.medium
 def test_int8_translations_do_not_depend_on_the_batch(norm):
     _, search = int8_search(norm)
     together = search(INPUTS)
@@ -295,15 +276,20 @@ def test_normalization_is_bit_identical_with_fewer_rows(rows):
 
 
 @pytest.mark.medium
-def test_quantizing_a_model_does_not_change_other_models():
-    in_float32("pre"), scores_in_float32()  # Before another model is quantized.
-    model, other = model_of("pre"), model_of("pre")
-    quantization.quantize_model(other, observed("pre")[1].bounds(1.0))
+def test_observing_a_model_or_quantizing_another_does_not_change_it():
+    before = *in_float32("pre"), model_scores(model_of("pre"))
+    _, observer, model = observed("pre")
+    other = model_of("pre")
+    quantization.quantize_model(other, observer.bounds(1.0))
     assert quantization.weight_bits_of(other) == int8_matmul.exact_weight_bits()
     assert quantization.weight_bits_of(model) is None
-    assert_unchanged(model)
+    # The model is traced again.
+    after = *search_results(model, INPUTS), model_scores(model)
+    for result, expected in zip(after, before, strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.medium
 def test_quantized_graphs_read_no_float32_matrices(norm):
     model = model_of(norm)
     weights, matrices = quantization.graph_variables(model)
@@ -360,7 +346,7 @@ print(json.dumps({
 @pytest.mark.medium
 def test_uses_7_bits_on_processors_whose_sums_of_8_bits_saturate():
     process = subprocess.run(
-        [sys.executable, "-c", ON_AVX2],
+        [fork_server.python(), "-c", ON_AVX2],
         env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
         capture_output=True,
         text=True,
