@@ -71,8 +71,8 @@ def all_hypotheses(
     result: BeamSearchResult,
 ) -> list[tuple[int, tuple[int, ...], float]]:
     """Lists the sentence, ids and score of each hypothesis that is not missing."""
-    filled = np.argwhere(result.scores.numpy() > -1e6)
+    ids, scores = np.asarray(result.ids), np.asarray(result.scores)
     return [
-        (row, hypothesis(result.ids[row, place]), float(result.scores[row, place]))
-        for row, place in filled
+        (row, hypothesis(ids[row, place]), float(scores[row, place]))
+        for row, place in np.argwhere(scores > -1e6)
     ]
