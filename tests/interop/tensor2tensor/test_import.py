@@ -122,17 +122,31 @@ def train(loop, arrays, count):
     return np.array(recorder.results)
 
 
-def create_loop(directory, checkpoint_dir):
+@pytest.fixture(scope="module")
+def used_loop(step_6, tmp_path_factory):
+    """Returns a loop, which is traced once, and the initial values of its variables."""
+    _, _, directory = step_6
     hparams = directory.hparams().replace(eval_steps=0)
     model = directory.model(directory.checkpoint())
     strategy = tf.distribute.get_strategy()
-    return TrainingLoop(model, hparams, strategy, checkpoint_dir)
+    loop = TrainingLoop(model, hparams, strategy, tmp_path_factory.mktemp("loop"))
+    variables = [*loop.weights.values(), *loop.state.values()]
+    return loop, [(variable, variable.numpy()) for variable in variables]
+
+
+@pytest.fixture
+def loop(used_loop):
+    """Returns a loop at step 0."""
+    loop, initial = used_loop
+    for variable, value in initial:
+        variable.assign(value)
+    loop.step = 0
+    return loop
 
 
 @pytest.mark.medium
-def test_six_steps_give_the_moments_of_the_checkpoint(step_6, tmp_path):
+def test_six_steps_give_the_moments_of_the_checkpoint(step_6, loop):
     arrays, _, directory = step_6
-    loop = create_loop(directory, tmp_path)
     start = from_t2t(
         golden.t2t_variables(arrays),
         {name: tuple(v.shape) for name, v in loop.weights.items()},
@@ -151,11 +165,10 @@ def test_six_steps_give_the_moments_of_the_checkpoint(step_6, tmp_path):
 
 
 @pytest.mark.medium
-def test_resumed_training_equals_tensor2tensor(step_6, tmp_path):
+def test_resumed_training_equals_tensor2tensor(step_6, loop):
     arrays, _, directory = step_6
-    loop = create_loop(directory, directory.checkpoint_dir)
+    loop.checkpoint_dir = directory.checkpoint_dir
     assert loop.restore() == 6
-    loop.checkpoint_dir = tmp_path
     losses, rates = train(loop, arrays, 3).T
     assert loop.step == int(STEPS_7_TO_9["global_step"]) == 9
     np.testing.assert_allclose(losses, STEPS_7_TO_9["losses"], atol=1e-5)
