@@ -101,11 +101,10 @@ def test_scores_of_beam_search_equal_the_ensembles_log_probabilities(models, sea
 
 
 def test_an_ensemble_of_equal_models_equals_the_model(models, searched):
-    ids, scores = search(CachedDecoder(models[1], BEAM))
-    for copies in (1, 2):
-        same_ids, same_scores = search(ensemble(*[models[1]] * copies))
-        np.testing.assert_array_equal(same_ids, ids)
-        np.testing.assert_allclose(same_scores, scores, atol=1e-5)
+    ids, scores = search(CachedDecoder(models[0], BEAM))
+    same_ids, same_scores = search(ensemble(models[0], models[0]))
+    np.testing.assert_array_equal(same_ids, ids)
+    np.testing.assert_allclose(same_scores, scores, atol=1e-5)
     other_ids, _ = searched
     assert other_ids.shape != ids.shape or (other_ids != ids).any()
 
