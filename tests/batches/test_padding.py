@@ -45,18 +45,34 @@ def test_pairs_in_the_same_batch_again_are_counted():
     assert together_again(one, other) == 2 / 4
 
 
-@pytest.fixture(scope="module", params=STEMS.values(), ids=STEMS.keys())
-def lengths(request, shared_dir, tmp_path_factory):
-    """Lengths of a corpus in tokens of a 16,000-piece vocabulary, int32 (pairs, 2)."""
-    files = [shared_dir / "corpora" / stem for stem in request.param]
-    pairs = [
-        pair for file in files for pair in iterate_pairs(f"{file}.en", f"{file}.de")
-    ]
+@pytest.fixture(scope="module")
+def corpora(shared_dir):
+    """Sentence pairs of each corpus."""
+    return {
+        name: [
+            pair
+            for file in (shared_dir / "corpora" / stem for stem in stems)
+            for pair in iterate_pairs(f"{file}.en", f"{file}.de")
+        ]
+        for name, stems in STEMS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def tokenizer(corpora, tmp_path_factory):
+    """A vocabulary of 16,000 pieces."""
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
     # More lines would hardly change the lengths.
-    lines = itertools.chain.from_iterable(pairs[:20_000])
+    pairs = [pair for each in corpora.values() for pair in each[:7_000]]
+    lines = itertools.chain.from_iterable(pairs)
     build_vocabulary("sentencepiece", lines, 16_000, path)
-    chunks = encode_pairs(pairs, load_tokenizer(path), {})
+    return load_tokenizer(path)
+
+
+@pytest.fixture(scope="module", params=STEMS)
+def lengths(request, corpora, tokenizer):
+    """Lengths of a corpus in tokens, int32 (pairs, 2)."""
+    chunks = encode_pairs(corpora[request.param], tokenizer, {})
     return np.concatenate([chunk_lengths for _, chunk_lengths in chunks])
 
 
