@@ -193,8 +193,12 @@ def pad_to_same_length(ours, theirs):
     return pad(ours), pad(theirs)
 
 
+# The decoder does not affect when the search ends, so each is used once.
 @pytest.mark.medium
-@pytest.mark.parametrize("case", ["v1_postnorm", "v3_prenorm"])
+@pytest.mark.parametrize(
+    ("case", "decoder_class"),
+    [("v1_postnorm", CachedDecoder), ("v3_prenorm", KVCacheDecoder)],
+)
 def test_best_hypothesis_equals_that_of_tensor2tensor(shared_dir, case, decoder_class):
     """A search for one hypothesis ends earlier than one for all."""
     arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
@@ -206,8 +210,16 @@ def test_best_hypothesis_equals_that_of_tensor2tensor(shared_dir, case, decoder_
     )
 
 
+# The steps of both decoders are compared with each model, so the optimized one searches
+# only with models whose caches differ.
 @pytest.mark.medium
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "decoder_class"),
+    [
+        *((case, CachedDecoder) for case in CASES),
+        *((case, KVCacheDecoder) for case in ("v1_postnorm", "v1_dk", "relative")),
+    ],
+)
 def test_beam_search_equals_that_of_tensor2tensor(shared_dir, case, decoder_class):
     arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
     every = search(arrays, decoder_class(model, 4), alpha=0.6, nbest=4)
