@@ -89,8 +89,7 @@ def test_log_probabilities_are_equal_with_word_pieces(word_pieces, tmp_path):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("beam_size", [1, 4])
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize(("norm", "beam_size"), [("post", 4), ("pre", 1)])
 def test_search_results_are_equal_or_better(tokenizer, tmp_path, norm, beam_size):
     """Greedy search gives equal results; beam search here is never worse.
 
