@@ -54,7 +54,7 @@ def nearest_targets(
 def test_nearest_training_target_scores_below_60_bleu() -> None:
     problem = TranslateEndeNumbers()
     train = list(problem.pairs("train"))
-    test = list(problem.pairs("test"))[::7]  # 286 sentences of all kinds
+    test = list(problem.pairs("test"))[::21]  # 96 sentences of all kinds
     guesses = nearest_targets(train, [en.split() for en, _ in test])
     bleu = sacrebleu.corpus_bleu(guesses, [[de for _, de in test]])
     assert bleu.score < 60
