@@ -102,17 +102,17 @@ def check_search_equals_the_plain_search(sources, number, data):
     rows = len(sources)
     numbers = st.lists(st.integers(1, 9), min_size=rows, max_size=rows)
     limits = data.draw(numbers, label="limits")
-    result = traced_search(number)(sources, limits)
+    ids, scores = (each.numpy() for each in traced_search(number)(sources, limits))
     for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
         plain, margin = plain_results(number, source, limit)
         if margin < 1e-5:  # float32 may change their order.
             continue
-        for rank, (score, ids, _) in enumerate(plain):
-            assert hypothesis(result.ids[row, rank]) == ids
-            np.testing.assert_allclose(result.scores[row, rank], score, atol=2e-5)
-        scores = [round(each.score, 9) for each in plain]
+        for rank, (score, expected, _) in enumerate(plain):
+            assert hypothesis(ids[row, rank]) == expected
+            np.testing.assert_allclose(scores[row, rank], score, atol=2e-5)
+        rounded = [round(each.score, 9) for each in plain]
         compared["all"] += 1
-        compared["twins"] += len({*scores}) < len(scores)
+        compared["twins"] += len({*rounded}) < len(rounded)
         compared["early"] += len(plain[0].ids) < limit
         compared["cut"] += plain[0].ids[-1] != EOS
 
