@@ -1,7 +1,8 @@
 """Plain Transformer with the weights of a Marian model, used as a search's decoder.
 
-Every step computes the whole hypothesis again, which is slow but easy to check. Ids
-are in this project's order: PAD 0, EOS 1, then the order of Marian's vocabulary.
+The state contains the inputs of each layer, whose keys and values are computed again in
+every step. Ids are in this project's order: PAD 0, EOS 1, then the order of Marian's
+vocabulary.
 """
 
 from pathlib import Path
@@ -61,38 +62,40 @@ class MarianDecoder:
 
     def start(self, inputs: tf.Tensor, beam: int) -> State:
         mask = inputs > 0
-        x = self._embedded(0, inputs)
+        x = self._embedded(0, inputs, tf.range(tf.shape(inputs)[1]))
         layers = self._layers("encoder")
         for layer in layers:
             x = self._attend(f"{layer}_self", x, x, mask[:, None, None])
             x = self._feed_forward(layer, x)
-        rows = tf.shape(inputs)[0]
-        return {
-            "memory": x,
-            "mask": mask,
-            "ids": tf.zeros([rows, beam, 0], tf.int32),
-        }
+        empty = tf.zeros([tf.shape(inputs)[0], beam, 0, x.shape[2]])
+        past = dict.fromkeys(self._layers("decoder"), empty)
+        return {"memory": x, "mask": mask[:, None, None], **past}
 
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: State
     ) -> tuple[tf.Tensor, State]:
         """Computes the logits of the next tokens."""
-        past = tf.concat([state["ids"], ids[:, :, None]], axis=2)
-        rows, beam, length = tf.unstack(tf.shape(past))
-        memory = tf.repeat(state["memory"], beam, axis=0)
-        source_mask = tf.repeat(state["mask"], beam, axis=0)[:, None, None]
-        x = self._embedded(1, tf.reshape(past, [rows * beam, length]))
-        causal = tf.linalg.band_part(tf.ones([length, length], tf.bool), -1, 0)
+        rows, beam = tf.unstack(tf.shape(ids))
+        x = self._embedded(1, ids, index)
+        depth = x.shape[2]
         for layer in self._layers("decoder"):
-            x = self._attend(f"{layer}_self", x, x, causal)
-            x = self._attend(f"{layer}_context", x, memory, source_mask)
+            past = tf.concat([state[layer], x[:, :, None]], axis=2)
+            state = state | {layer: past}
+            # In self-attention, each hypothesis is a row; in cross-attention, a query.
+            past = tf.reshape(past, [rows * beam, index + 1, depth])
+            x = tf.reshape(x, [rows * beam, 1, depth])
+            x = self._attend(f"{layer}_self", x, past, True)
+            x = tf.reshape(x, [rows, beam, depth])
+            x = self._attend(f"{layer}_context", x, state["memory"], state["mask"])
             x = self._feed_forward(layer, x)
-        logits = tf.matmul(x[:, -1], self._tables[1], transpose_b=True) + self._bias
-        logits = tf.reshape(logits, [rows, beam, self._tables[1].shape[0]])
-        return logits, state | {"ids": past}
+        logits = tf.einsum("rbd,vd->rbv", x, self._tables[1]) + self._bias
+        return logits, state
 
     def select_beams(self, state: State, parents: tf.Tensor) -> State:
-        return state | {"ids": tf.gather(state["ids"], parents, batch_dims=1)}
+        return state | {
+            layer: tf.gather(state[layer], parents, batch_dims=1)
+            for layer in self._layers("decoder")
+        }
 
     def select_sentences(self, state: State, keep: tf.Tensor) -> State:
         return {name: tf.gather(value, keep) for name, value in state.items()}
@@ -106,20 +109,20 @@ class MarianDecoder:
         }
         return sorted(prefixes)
 
-    def _embedded(self, side: int, ids: tf.Tensor) -> tf.Tensor:
+    def _embedded(self, side: int, ids: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
         table = self._tables[side]
         depth = table.shape[1]
         half = np.arange(depth // 2)
         exponents = half / (depth // 2 - 1)
         if self._program == "transformers":
             exponents = 2 * half / depth
-        places = tf.cast(tf.range(tf.shape(ids)[1]), tf.float64)[:, None]
+        places = tf.cast(places, tf.float64)[..., None]
         angles = places * tf.constant(10_000.0**-exponents)
-        signal = tf.concat([tf.sin(angles), tf.cos(angles)], axis=1)
+        signal = tf.concat([tf.sin(angles), tf.cos(angles)], axis=-1)
         return tf.gather(table, ids) * depth**0.5 + tf.cast(signal, tf.float32)
 
     def _attend(
-        self, name: str, x: tf.Tensor, memory: tf.Tensor, mask: tf.Tensor
+        self, name: str, x: tf.Tensor, memory: tf.Tensor, mask: tf.Tensor | bool
     ) -> tf.Tensor:
         """Computes residual attention; mask: bool (rows, heads, queries, keys)."""
 
