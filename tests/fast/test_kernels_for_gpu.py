@@ -61,30 +61,34 @@ def operations_without_kernel(
         for node in nodes
         if node.op not in exclude
         and not node.device.endswith("CPU:0")
-        and not any(supports(k, node, devices) for k in registered_kernels(node.op))
+        and not any(
+            device in devices
+            and all({*dtypes(node, name)} <= allowed[name] for name in allowed)
+            for device, allowed in registered_kernels(node.op)
+        )
     )
 
 
 @cache
-def registered_kernels(operation: str) -> list[Any]:
-    """Returns an operation's kernels for all devices."""
-    return list(kernels.get_registered_kernels_for_op(operation).kernel)
+def registered_kernels(operation: str) -> list[tuple[str, dict[str, set[int]]]]:
+    """Returns each kernel's device and its dtypes by attribute, where restricted."""
+    return [
+        (
+            kernel.device_type,
+            {
+                each.name: types
+                for each in kernel.constraint
+                if (types := {*each.allowed_values.list.type})
+            },
+        )
+        for kernel in kernels.get_registered_kernels_for_op(operation).kernel
+    ]
 
 
 def dtypes(node: Any, name: str) -> list[int]:
     """Returns the dtypes in an attribute of a node."""
     value = node.attr[name]
     return [value.type] if value.type else list(value.list.type)
-
-
-def supports(kernel: Any, node: Any, devices: Sequence[str]) -> bool:
-    """Returns whether a kernel supports one of the devices and the node's dtypes."""
-    allowed = {c.name: c.allowed_values.list.type for c in kernel.constraint}
-    return kernel.device_type in devices and all(
-        set(dtypes(node, name)) <= set(values)
-        for name, values in allowed.items()
-        if values
-    )
 
 
 def traced(function: Any, *signature: Any) -> Any:
