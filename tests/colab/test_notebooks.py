@@ -77,22 +77,13 @@ def test_quick_set_of_serve_it_is_valid():
     assert hparams.load("".join(lines)).train_steps == 60
 
 
-def run(
-    name,
-    folder: Path,
-    given: dict[str, Path] | None = None,
-    until: str = "",
-    **settings: str,
-):
+def run(name, folder: Path, given: dict[str, Path] | None = None, **settings: str):
     """Runs a notebook in an empty folder, or one with copies of the `given` folders.
 
     Its kernel and its commands share one import of TensorFlow. Returns the printed
-    output of its cells. If `until` is the title of a section, the notebook ends there.
+    output of its cells.
     """
     document = notebook(name)
-    if until:
-        starts = [cell.source.startswith(f"## {until}\n") for cell in document.cells]
-        del document.cells[starts.index(True) :]
     python = fork_server.python()
     environment = {
         **os.environ,
@@ -188,8 +179,6 @@ def test_model_of_tensor2tensor_is_imported(tmp_path, shared_dir):
     text = run(
         "bring_back_a_tensor2tensor_model",
         tmp_path,
-        # The other test translates.
-        until="5. Translate",
         T2T_CHECKPOINT=str(
             shared_dir / "t2t" / "golden" / "v1_postnorm_ckpt" / "model.ckpt-1000"
         ),

@@ -80,8 +80,6 @@ NOT_RUN_WITH = {
     EXPORT: "the fixture `folder` runs it",
     r"--model_dir mymodel --export_dir exported$": "the fixture `folder` exports the "
     "same model with a name",
-    r"train --hparams (small|tiny) .*--model_dir mymodel": "tests/colab trains these "
-    "sets with overrides",
     r"--format litert": "tests/serving/test_litert.py exports a LiteRT model",
     r"train --no-fast": "tests/fast/test_install.py trains with it",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
@@ -265,7 +263,9 @@ RUN = sorted({c.words: c for c in COMMANDS if is_run(c)}.values(), key=str)
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("command", RUN, ids=str)
+@pytest.mark.parametrize(
+    "command", [c for c in RUN if "t2t_repro.train" not in c.words], ids=str
+)
 def test_command_runs(command, folder, tmp_path, monkeypatch):
     work = tmp_path / "copy"
     shutil.copytree(folder, work)
@@ -274,6 +274,20 @@ def test_command_runs(command, folder, tmp_path, monkeypatch):
         output = result.out or (work / "text.de").read_text(encoding="utf-8")
         lines = 1 if isinstance(command.stdin, bytes) else 2
         assert output.count("\n") == lines
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    "command", [c for c in RUN if "t2t_repro.train" in c.words], ids=str
+)
+def test_training_command_runs_with_a_tiny_set(command, folder, tmp_path, monkeypatch):
+    work = tmp_path / "copy"
+    shutil.copytree(folder, work)
+    shutil.rmtree(work / "mymodel")
+    words = [*command.words, "--train_steps", "2", "--data_dir", "mytext"]
+    execute(type(command)(command.where, tuple(words)), work, monkeypatch)
+    (model_dir,) = [path.parent for path in work.rglob("model.json")]
+    assert (model_dir / "checkpoints" / "step-00000002").is_dir()
 
 
 @pytest.mark.medium

@@ -29,25 +29,25 @@ PAIR = ["text", "translation"]
 SIGNATURES = {"nbest": ["text"], "score": PAIR, "attention": PAIR}
 
 
-@pytest.mark.medium
-def test_a_copied_export_runs_without_the_package(export_dir, module, tmp_path):
-    copy = shutil.copytree(export_dir / "1", tmp_path / "elsewhere")
+def assert_runs_without_the_package(module, version, signatures, folder, **variables):
+    """Calls signatures in a process that cannot import this project."""
+    copy = shutil.copytree(version, folder / "elsewhere")
     process = subprocess.run(
         [fork_server.python(), SCRIPT, copy],
         input="".join(
             json.dumps({"signature": name, "inputs": dict.fromkeys(inputs, TEXTS)})
             + "\n"
-            for name, inputs in SIGNATURES.items()
+            for name, inputs in signatures.items()
         ),
         capture_output=True,
         encoding="utf-8",
-        cwd=tmp_path,
-        env={"TF_CPP_MIN_LOG_LEVEL": "3", "PATH": ""},
+        cwd=folder,
+        env={"TF_CPP_MIN_LOG_LEVEL": "3", "PATH": "", **variables},
         check=False,
     )
     assert process.returncode == 0, process.stderr
     results = [json.loads(line) for line in process.stdout.splitlines()]
-    for (name, inputs), answer in zip(SIGNATURES.items(), results, strict=True):
+    for (name, inputs), answer in zip(signatures.items(), results, strict=True):
         assert answer["loaded"] == []
         outputs = module.functions[name](*[tf.constant(TEXTS)] * len(inputs))
         for output, expected in outputs.items():
@@ -57,6 +57,26 @@ def test_a_copied_export_runs_without_the_package(export_dir, module, tmp_path):
                 assert values == [text.decode() for text in expected]
             else:
                 np.testing.assert_allclose(values, expected, atol=1e-4)
+
+
+def export_only(name, module, folder, monkeypatch):
+    """Exports one signature, because each takes seconds; returns the version."""
+    monkeypatch.setattr(module, "functions", {name: module.functions[name]})
+    return export(module, folder)
+
+
+@pytest.mark.medium
+def test_a_copied_export_runs_without_the_package(export_dir, module, tmp_path):
+    assert_runs_without_the_package(module, export_dir / "1", SIGNATURES, tmp_path)
+
+
+@pytest.mark.medium
+def test_a_copied_int8_export_runs_without_the_package(
+    int8_module, tmp_path, monkeypatch
+):
+    version = export_only("score", int8_module, tmp_path / "exported", monkeypatch)
+    score = {"score": PAIR}
+    assert_runs_without_the_package(int8_module, version, score, tmp_path, **AVX2)
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +112,7 @@ def test_a_c_program_translates_like_python(
     program, kind, name, request, tmp_path, monkeypatch
 ):
     module = request.getfixturevalue(f"{kind}_module")
-    # Each further signature would take seconds.
-    monkeypatch.setattr(module, "functions", {name: module.functions[name]})
-    version = export(module, tmp_path)
+    version = export_only(name, module, tmp_path, monkeypatch)
     lines = [*LINES, ">>deu<< One. Two."]
     libraries = Path(importlib.util.find_spec("tensorflow_text").origin).parent
     contents = (version / "saved_model.pb").read_bytes()

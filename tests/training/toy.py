@@ -35,9 +35,6 @@ HPARAMS = HParams(
     eval_steps=0,
 )
 
-LOG_OF_XLA = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "xla_compiler=1"}
-"""Variables that make XLA's compiler log each function."""
-
 
 def model(hparams: HParams = HPARAMS, vocab_size: int = VOCAB_SIZE) -> Transformer:
     return build_model(hparams, vocab_size)
@@ -86,11 +83,6 @@ def batches(step: int, parts: int = 1) -> Iterator[PackedBatch]:
     while True:
         yield batch(step, parts)
         step += 1
-
-
-def batches_of_parts(step: int) -> Iterator[PackedBatch]:
-    """Yields batches of three micro-batches."""
-    return batches(step, parts=3)
 
 
 def loop(directory: Path, hparams: HParams = HPARAMS, **options: Any) -> TrainingLoop:
