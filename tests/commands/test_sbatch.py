@@ -17,7 +17,7 @@ SCRIPT = run_command.ROOT / "docs" / "how_to" / "big.sbatch"
 # Enough steps for every signal to arrive long before the end of training.
 STEPS = 150
 # The warm-up is longer, so that the model is not scored.
-SETTINGS = f"train_steps={STEPS},warmup_steps={STEPS + 1},checkpoint_steps=25"
+SETTINGS = f"train_steps={STEPS},warmup_steps={STEPS + 1},checkpoint_steps=50"
 SETTINGS += ",dropout=0.1,average_last=1"
 
 
@@ -99,7 +99,7 @@ def test_requeues_only_jobs_that_can_resume_and_a_limited_number_of_times(
 
 
 @pytest.mark.medium
-def test_the_example_resumes_after_a_killed_chief_and_saves_at_a_timeout(tmp_path):
+def test_the_example_resumes_after_a_timeout_and_a_killed_chief(tmp_path):
     tiny.write_corpus(tmp_path / "data")
     hparams = tiny.write_hparams(tmp_path)
     text = SCRIPT.read_text(encoding="utf-8").replace("/shared/models/big", "model")
@@ -107,14 +107,17 @@ def test_the_example_resumes_after_a_killed_chief_and_saves_at_a_timeout(tmp_pat
         "--hparams big", f"--hparams {hparams},{SETTINGS}"
     )
     batch = in_slurm(tmp_path, text, srun())
-    status, calls, output = batch(0, f"SIGKILL,0,step 100/{STEPS}")
-    assert (status, calls) == (137, 1), output
-    assert "error: another worker of this training has ended" in output
     # --signal=TERM@180 sends SIGTERM to all tasks, but one that receives it is enough.
-    status, calls, output = batch(1, f"SIGTERM,1,step 100/{STEPS}")
-    assert (status, calls) == (130, 2), output
+    status, calls, output = batch(0, f"SIGTERM,1,step 50/{STEPS}")
+    assert (status, calls) == (130, 1), output
     assert "statuses 130 130" in output
-    assert "resuming from step" in output
     line = "saved a checkpoint; run the same command to resume"
     assert output.count(line) == 2
+    status, calls, output = batch(1, f"SIGKILL,0,step 100/{STEPS}")
+    assert (status, calls) == (137, 2), output
+    assert "resuming from step" in output
+    assert "error: another worker of this training has ended" in output
+    status, calls, output = batch(2, "SIGTERM,0,never")
+    assert (status, calls) == (0, 2), output
+    assert f"step {STEPS}/{STEPS}" in output
     assert "Traceback" not in output
