@@ -44,6 +44,7 @@ def log_prob(model, source, ids):
     return sum(each[position, token] for position, token in enumerate(ids))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("beam_size", "alpha", "extra_length", "algorithm"),
     [

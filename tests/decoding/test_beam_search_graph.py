@@ -65,6 +65,7 @@ class Searcher(tf.Module):
         return result._asdict()
 
 
+@pytest.mark.medium
 def test_exported_module_searches_batches_of_any_size(tmp_path: Path) -> None:
     searcher = Searcher()
     tf.saved_model.save(searcher, str(tmp_path / "export"))

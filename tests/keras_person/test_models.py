@@ -75,9 +75,8 @@ class Tagger(keras.Model):
         return self.embedding(x, reverse=True)
 
 
-@pytest.mark.parametrize(
-    "jit_compile", [False, pytest.param("auto", marks=pytest.mark.medium)]
-)
+@pytest.mark.medium
+@pytest.mark.parametrize("jit_compile", [False, "auto"])
 def test_a_functional_classifier_learns(jit_compile):
     keras.utils.set_random_seed(1)
     model = compiled(classifier(), jit_compile=jit_compile)
@@ -86,6 +85,7 @@ def test_a_functional_classifier_learns(jit_compile):
     assert history["accuracy"][-1] > 0.9
 
 
+@pytest.mark.medium
 def test_a_functional_model_of_two_inputs_learns():
     keras.utils.set_random_seed(1)
     model = two_inputs()
@@ -123,6 +123,7 @@ def test_a_table_embeds_tokens_and_computes_logits():
     np.testing.assert_allclose(model(IDS), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.medium
 def test_a_subclassed_model_learns():
     keras.utils.set_random_seed(1)
     model = compiled(Tagger(), run_eagerly=True)
@@ -191,6 +192,7 @@ def test_a_custom_training_step_learns():
     assert np.mean(losses[-5:]) < np.mean(losses[:5])
 
 
+@pytest.mark.medium
 def test_masks_differ_between_steps_and_repeat_with_the_generators_state():
     model = compiled(classifier(dropout=0.5), learning_rate=0.0)
     states = [
@@ -226,6 +228,7 @@ def test_masks_depend_only_on_a_given_seed():
     assert np.abs(one - other).max() > 1e-3
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("policy", sixteen_bits.both("mixed_"))
 def test_a_model_learns_in_mixed_precision(policy):
     keras.utils.set_random_seed(1)
@@ -259,6 +262,7 @@ def test_a_saved_model_loads_with_the_same_outputs(kind, tmp_path):
     np.testing.assert_array_equal(again(inputs), model(inputs))
 
 
+@pytest.mark.medium
 def test_a_saved_model_resumes_training(tmp_path):
     model = compiled(classifier(), run_eagerly=True)
     model.fit(IDS, LABELS, verbose=0, shuffle=False)
@@ -346,6 +350,7 @@ def test_a_tensorflow_checkpoint_contains_every_weight(make, tmp_path):
     np.testing.assert_array_equal(fresh(IDS), expected)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("make", [classifier, Tagger])
 def test_an_exported_model_computes_the_same(make, tmp_path):
     model = make()

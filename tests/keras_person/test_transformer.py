@@ -253,6 +253,7 @@ def test_predict_returns_the_logits():
     np.testing.assert_allclose(output, model(PAIRS), atol=1e-5)
 
 
+@pytest.mark.medium
 def test_a_custom_training_step_learns():
     model, optimizer = small(), keras.optimizers.Adam(0.01)
     model.build()
@@ -382,6 +383,7 @@ def test_a_tensorflow_checkpoint_contains_every_weight(tmp_path):
     np.testing.assert_array_equal(fresh(PAIRS), expected)
 
 
+@pytest.mark.medium
 def test_an_exported_model_computes_the_same(tmp_path):
     model = small()
     expected = model(PAIRS)

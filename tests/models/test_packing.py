@@ -79,15 +79,9 @@ def test_segments_and_positions_are_those_of_tensor2tensor(shared_dir):
             assert values[0].numpy().tolist() == row[name], name
 
 
-@pytest.mark.parametrize(
-    ("norm", "share", "optimized"),
-    [
-        ("post", True, False),
-        ("pre", False, True),
-        pytest.param("post", True, True, marks=pytest.mark.medium),
-        pytest.param("pre", False, False, marks=pytest.mark.medium),
-    ],
-)
+@pytest.mark.medium
+@pytest.mark.parametrize(("norm", "share"), [("post", True), ("pre", False)])
+@pytest.mark.parametrize("optimized", [False, True])
 def test_packed_pairs_have_the_same_loss_and_gradient(norm, share, optimized):
     if optimized:
         fast.install("CPU")

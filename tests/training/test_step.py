@@ -182,6 +182,7 @@ def test_clips_gradients_to_the_norm():
     assert float(tf.linalg.global_norm(moments)) == pytest.approx(0.01, rel=1e-5)
 
 
+@pytest.mark.medium
 def test_reports_tokens_token_ratio_rate_and_loss():
     step = TrainStep(toy.model(), toy.HPARAMS, accumulate=True)
     batch = toy.pack(

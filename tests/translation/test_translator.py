@@ -92,6 +92,7 @@ def one_by_one(translator):
     return [next(translator.translate_lines([line])) for line in LINES]
 
 
+@pytest.mark.medium
 def test_a_translation_depends_only_on_its_sentence(translator, one_by_one):
     assert len({result.text for result in one_by_one}) > 5
     for batch_size in (2, 5, 32):
@@ -214,6 +215,7 @@ def test_windows_are_bounded_by_lines_and_by_characters():
     assert list(windows([], 3)) == []
 
 
+@pytest.mark.medium
 def test_nbest_does_not_change_the_best_translation(nbest, one_by_one):
     for size, result in nbest.items():
         assert_same(result, one_by_one)
@@ -333,6 +335,7 @@ def test_every_sequence_of_tokens_gives_valid_utf8(translator):
         assert "\n" not in text.decode("utf-8")
 
 
+@pytest.mark.medium
 def test_translations_begin_with_their_prefixes(translator, one_by_one):
     prefixes = ["eins zwei" if n % 2 else "" for n in range(len(LINES))]
     result = translator.translate_window(LINES, 2, prefixes=prefixes)
@@ -354,6 +357,7 @@ def test_translates_ids_from_numpy_and_tensorflow(short):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.medium
 def test_min_length_and_no_repeat_ngram_are_respected(model, tokenizer):
     inputs = tokenizer.encode(tf.constant(["one two", "ten nine eight"])).to_tensor()
 
