@@ -303,10 +303,8 @@ def test_progress_reports_lines_and_tokens(translator):
 def test_a_fingerprint_changes_with_any_weight(model, tokenizer):
     translator = Translator(model, tokenizer)
     before = translator.fingerprint()
-    assert (
-        before
-        == Translator(model, tokenizer, DecodingConfig(beam_size=1)).fingerprint()
-    )
+    greedy = Translator(model, tokenizer, DecodingConfig(beam_size=1))
+    assert before == greedy.fingerprint()
     variable = model.trainable_variables[-1]
     original = variable.numpy()
     changed = original.copy()
@@ -375,13 +373,9 @@ def test_min_length_and_no_repeat_ngram_are_respected(model, tokenizer):
 
 @pytest.mark.medium
 def test_samples_depend_only_on_the_seed_and_the_sentence(model, tokenizer):
+    settings = [{"nbest": 3, "sampling": Sampling(seed=seed)} for seed in range(2)]
     first, other = (
-        Translator(
-            model,
-            tokenizer,
-            DecodingConfig(nbest=3, extra_length=3, sampling=Sampling(seed=seed)),
-        )
-        for seed in range(2)
+        Translator(model, tokenizer, replace(SEARCH, **each)) for each in settings
     )
     result = first.translate_window(LINES)
     assert_same(first.translate_window(LINES[::-1], batch_size=2)[::-1], result)
