@@ -66,7 +66,7 @@ def call(module, signature, texts):
         ("sentencepiece", "nbest"),
         ("sentencepiece", "score"),
         ("sentencepiece", "attention"),
-        # The others encode and decode texts like these signatures.
+        # The other signatures of these vocabularies encode and decode texts likewise.
         ("wordpiece", "split_sentences"),
         ("wordpiece", "attention"),
         ("subwords", "serving_default"),
