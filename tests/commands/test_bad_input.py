@@ -231,7 +231,8 @@ def small_disk(tmp_path):
 
 # The smallest disks cannot store the vocabulary; a checkpoint has about 100 kB.
 @pytest.mark.parametrize(
-    "size", ["4k", "8k", pytest.param("160k", marks=pytest.mark.medium)]
+    "size",
+    ["4k", "8k", *(pytest.param(s, marks=pytest.mark.medium) for s in ("64k", "160k"))],
 )
 def test_a_full_model_disk_leaves_only_complete_files(small_disk, trained_copy, size):
     disk = small_disk(size)

@@ -85,6 +85,11 @@ def batches(step: int, parts: int = 1) -> Iterator[PackedBatch]:
         step += 1
 
 
+def batches_of_parts(step: int) -> Iterator[PackedBatch]:
+    """Yields batches of three micro-batches."""
+    return batches(step, parts=3)
+
+
 def loop(directory: Path, hparams: HParams = HPARAMS, **options: Any) -> TrainingLoop:
     strategy = tf.distribute.get_strategy()
     return TrainingLoop(model(hparams), hparams, strategy, directory, **options)
