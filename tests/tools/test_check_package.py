@@ -1,17 +1,14 @@
 """Tests of the contents of wheel and sdist, and of installation in Colab."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
 
 import check_package
-import colab_packages
 import pytest
 from colab_packages import check_colab, read_packages
-from environments import make_environment
 
 from t2t_repro.system.errors import UserError
 from tests import run_command
@@ -112,25 +109,6 @@ def package_index():
         pytest.skip("pip cannot reach a package index")
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    """Folder of an environment without packages."""
-    folder = tmp_path_factory.mktemp("new") / "environment"
-    make_environment(folder)
-    return folder
-
-
-@pytest.fixture
-def copied_environment(environment, monkeypatch):
-    """Lets `check_colab` copy an environment, which is faster than creating one."""
-
-    def copied(folder):
-        shutil.copytree(environment, folder, symlinks=True)
-        return str(folder / "bin" / "python")
-
-    monkeypatch.setattr(colab_packages, "make_environment", copied)
-
-
 @pytest.fixture
 def packages(tmp_path):
     """A list with two installed packages and one that is not installed."""
@@ -156,14 +134,13 @@ def test_normalizes_package_names(packages):
 
 
 @pytest.mark.medium
-@pytest.mark.usefixtures("copied_environment")
 def test_accepts_requirements_that_colab_satisfies(tmp_path, packages):
     wheel_file = project(tmp_path, "tqdm>=4.67,<5", "typing-extensions>=4.15.0")
     assert check_colab(wheel_file, packages) == []
 
 
 @pytest.mark.medium
-@pytest.mark.usefixtures("package_index", "copied_environment")
+@pytest.mark.usefixtures("package_index")
 @pytest.mark.parametrize(
     ("requirements", "message"),
     [

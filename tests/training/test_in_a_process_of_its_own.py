@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 
 import pytest
 import tensorflow as tf
@@ -48,16 +47,6 @@ def train(replicas, xla, deterministic):
     print(json.dumps([float(loss), digest, sorted(pairs)]))
 
 
-def dumping_to(folder):
-    """Returns the variable that makes XLA write each program that it compiles."""
-    return {"XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_dump_to='{folder}'"}
-
-
-def compiled(folder):
-    """Returns the number of programs that XLA has compiled."""
-    return len(list(folder.glob("*.before_optimizations.txt")))
-
-
 def results(folder, *calls):
     """Runs `train` with some arguments each.
 
@@ -66,11 +55,11 @@ def results(folder, *calls):
         number of programs that XLA compiled.
     """
     folders = [folder / str(number) for number in range(len(calls))]
-    environments = [dumping_to(each) for each in folders]
+    environments = [toy.dumping_to(each) for each in folders]
     done = forks.run(train, *calls, environments=environments)
     for result, each in zip(done, folders, strict=True):
         assert result.status == 0, result.err[-2000:]
-        yield *json.loads(result.out), compiled(each)
+        yield *json.loads(result.out), toy.compiled(each)
 
 
 def test_xla_compiles_once_per_shape_and_replica(tmp_path):

@@ -16,7 +16,6 @@ from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.procedure import batching_of
 from tests import forks
 from tests.training import toy
-from tests.training.test_in_a_process_of_its_own import compiled, dumping_to
 
 STEPS = 60
 
@@ -64,9 +63,9 @@ def test_one_shape_is_compiled_and_a_resumed_run_has_the_same_bits(tmp_path):
             step = f"step-{start:08d}"
             shutil.copytree(whole / step, copy / step)
         dump = tmp_path / f"programs of {folder.name}"
-        (result,) = forks.run(train, (str(folder), replicas), **dumping_to(dump))
+        (result,) = forks.run(train, (str(folder), replicas), **toy.dumping_to(dump))
         assert result[:2] == (0, f"from {start}\n"), result.err[-2000:]
-        assert compiled(dump) == replicas
+        assert toy.compiled(dump) == replicas
     with np.load(f"{whole}.npz") as expected, np.load(f"{copy}.npz") as weights:
         for name in expected.files:
             np.testing.assert_array_equal(weights[name], expected[name])

@@ -7,7 +7,6 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 from t2t_repro import train
 from t2t_repro.training.profiler import Profile
 from tests.training import toy
-from tests.training.test_loop import fake_loop
 
 
 def traced_steps(directory):
@@ -32,8 +31,9 @@ def test_traces_the_selected_steps(tmp_path):
     assert traced_steps(tmp_path) == {2, 3, 4}
 
 
+@pytest.mark.medium
 def test_writes_the_trace_if_training_ends_within_the_range(tmp_path):
-    loop = fake_loop(tmp_path / "checkpoints")
+    loop = toy.loop(tmp_path / "checkpoints")
     profile = Profile(tmp_path / "tensorboard", 5, 100)
     assert loop.run(toy.batches, toy.monitor(), toy.never, profile=profile)
     assert traced_steps(tmp_path) == {5, 6}

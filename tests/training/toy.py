@@ -1,6 +1,7 @@
 """Small model and synthetic batches for tests of training."""
 
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,13 @@ def monitor() -> Monitor:
 
 def never(step: int) -> None:
     """Validation function that does nothing."""
+
+
+def dumping_to(folder: Path) -> dict[str, str]:
+    """Returns the variable that makes XLA write each program that it compiles."""
+    return {"XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_dump_to='{folder}'"}
+
+
+def compiled(folder: Path) -> int:
+    """Returns the number of programs that XLA has compiled and written to a folder."""
+    return len(list(folder.glob("*.before_optimizations.txt")))
