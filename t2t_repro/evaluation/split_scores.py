@@ -17,6 +17,7 @@ from t2t_repro.evaluation.bleu import (
 )
 from t2t_repro.evaluation.parseval import parseval
 from t2t_repro.problems.trees import TREES, tree_of
+from t2t_repro.system.interrupts import interrupted_between_calls
 from t2t_repro.translation.parser import parse_of, words_of
 from t2t_repro.translation.translation import Translation
 from t2t_repro.translation.translator import Translator
@@ -221,15 +222,12 @@ def translate(
     start = time.monotonic()
     # Progress bars are for terminals; a log file should contain only the result.
     hide = not show_progress or not sys.stderr.isatty()
-    with tqdm(total=len(sources), unit=" sentences", disable=hide) as bar:
-        translations = list(
-            translator.translate_lines(
-                sources,
-                batch_size,
-                window=len(sources),
-                progress=lambda lines, tokens: bar.update(lines),
-            )
-        )
+    with (
+        tqdm(total=len(sources), unit=" sentences", disable=hide) as bar,
+        interrupted_between_calls(lambda lines, _: bar.update(lines)) as progress,
+    ):
+        lines = translator.translate_lines(sources, batch_size, len(sources), progress)
+        translations = list(lines)
     seconds = time.monotonic() - start
     if cut := sum(translation.cut for translation in translations):
         print(

@@ -14,6 +14,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast.compiled_search import seconds_that_pay
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.system.interrupts import interrupted_between_calls
 from t2t_repro.system.quiet_import import use_tensorflow_backend
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.alignments import Aligner
@@ -209,9 +210,10 @@ class TrainedModel:
         translations: list[Translation] = []
         for part in windows(lines, _WINDOW):
             place = slice(len(translations), len(translations) + len(part))
-            translations += translator.translate_window(
-                part, batch_size, prefixes=starts and starts[place]
-            )
+            with interrupted_between_calls(None) as report:
+                translations += translator.translate_window(
+                    part, batch_size, report, starts and starts[place]
+                )
         if cut := sum(each.cut for each in translations):
             warnings.warn(
                 f"cut to {translator.limit}: {cut:,} of {len(lines):,} texts",

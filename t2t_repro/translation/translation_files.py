@@ -19,6 +19,7 @@ from t2t_repro.system.atomic_file import (
     new_text_file,
 )
 from t2t_repro.system.errors import UserError, counted
+from t2t_repro.system.interrupts import interrupted_between_calls
 from t2t_repro.system.resumable_file import ResumableFile, resumable_file
 from t2t_repro.translation.text_translator import MOST_TEXT_CHARACTERS
 from t2t_repro.translation.translator import ScoredText, Translation, windows
@@ -226,7 +227,8 @@ def translate_windows(
                 f"--prefix_file has only {count}, fewer than the input; give one "
                 "prefix (possibly empty) per line"
             )
-        translations = translator.translate_window(part, batch_size, progress, starts)
+        with interrupted_between_calls(progress) as report:
+            translations = translator.translate_window(part, batch_size, report, starts)
         if align is not None:
             alignments = align(part, [each.text for each in translations])
             translations = [

@@ -1,6 +1,7 @@
 """Tests of `t2t_repro.load`, whose results equal those of the commands."""
 
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import t2t_repro
 from t2t_repro.decoding.config import Sampling
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation.alignments import Aligner
+from t2t_repro.translation.translator import Translator
 from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium
@@ -249,3 +251,28 @@ def test_the_package_has_only_its_public_names():
     assert {"layers", "load"} <= set(dir(t2t_repro))
     with pytest.raises(AttributeError, match="no attribute 'rooms'"):
         _ = t2t_repro.rooms
+
+
+def test_ctrl_c_waits_until_the_batch_is_translated(trained, model, monkeypatch):
+    """TensorFlow may crash if a signal handler raises in its calls."""
+    decode, finished = Translator.decode, []
+
+    def interrupted(translator, ids):
+        signal.raise_signal(signal.SIGINT)
+        finished.append(decode(translator, ids))
+        return finished[-1]
+
+    monkeypatch.setattr(Translator, "decode", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.translate(SOURCES)
+        flags = ("--model_dir", str(trained.model_dir))
+        stdin = "\n".join(SOURCES).encode()
+        statuses = [
+            run_command.run("translate", *flags, stdin=stdin).status,
+            run_command.run("evaluate", *flags).status,
+        ]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (len(finished), statuses) == (3, [130, 130])
