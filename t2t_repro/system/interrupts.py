@@ -24,6 +24,9 @@ def interrupted_between_calls(
 
     Yields:
         A function that calls `function` and then raises a delayed KeyboardInterrupt.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was delayed, and the block ended without an error.
     """
     received = False
 
