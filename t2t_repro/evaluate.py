@@ -201,24 +201,24 @@ def _translations(
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.evaluation import split_scores
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load_models
-    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
+    from t2t_repro.translation.build import build_translator, load_to_translate
+    from t2t_repro.translation.options import TranslationOptions
 
-    give_each_batch_a_core()
     directory = ModelDir(Path(origin))
     language = test_set.target_lang or directory.provenance().target_lang
     beam_size = args.beam_size or directory.hparams().beam_size
     # --checkpoint applies to --model_dir, not to the model of --compare.
-    loaded = load_models(
+    loaded = load_to_translate(
         directory,
         args.checkpoint if origin == args.model_dir else "best",
         *model_flags.precision_of(args),
     )
-    translator = loaded.translator(
+    options = TranslationOptions(
         beam_size=args.beam_size,
         alpha=args.alpha,
         nbest=split_scores.num_hypotheses(language, beam_size),
     )
+    translator = build_translator(loaded, options)
     text: list[str] = []
     if test_set.is_trees:
         scores, translations = split_scores.evaluate(

@@ -8,6 +8,7 @@ command resumes if input and output are files.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +44,22 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _load(args: Any, lines: int | None) -> Prepared:
     """Loads the model as a parser; raises UserError if it was not trained to parse."""
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load_models
-    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
+    from t2t_repro.translation.build import build_translator, load_to_translate
     from t2t_repro.translation.parser import Parser, check_is_parser
 
-    give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))
     check_is_parser(directory)
-    changes = translate_flags.search_changes(args, directory.hparams())
+    hparams = directory.hparams()
     # If the best hypothesis is not a tree over the words, a lower-ranked one may be.
-    changes["nbest"] = args.beam_size or directory.hparams().beam_size
+    nbest = args.beam_size or hparams.beam_size
+    options = replace(translate_flags.read_options(args, hparams), nbest=nbest)
     precision = model_flags.precision_of(args)
-    loaded = load_models(directory, args.checkpoint, *precision)
-    trees = Parser(loaded.translator(**changes))
-    return Prepared(trees, precision, summary=trees.summary)
+    loaded = load_to_translate(directory, args.checkpoint, *precision)
+    translator = build_translator(loaded, options)
+    trees = Parser(translator)
+    return Prepared(
+        trees, translator, precision, loaded.weight_bits, summary=trees.summary
+    )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ same command resumes if input and output are files.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -42,47 +43,49 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _load(args: Any, lines: int | None) -> Prepared:
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.alignments import Aligner
-    from t2t_repro.translation.loading import load_models
-    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
-    from t2t_repro.translation.placeholders import (
-        Placeholders,
-        PlaceholderTranslator,
+    from t2t_repro.translation.build import (
+        build,
+        build_translator,
+        choose_compilation,
+        load_to_translate,
     )
-    from t2t_repro.translation.terms import TermTranslator, read_terms
-    from t2t_repro.translation.text_translator import TextTranslator
-    from t2t_repro.translation.wrapper import AnyTranslator
+    from t2t_repro.translation.options import spell_in_commands
 
     directory = ModelDir(Path(args.model_dir))
-    hparams = directory.hparams()
-    placeholders = Placeholders(args.placeholders or (), "--placeholders")
-    compile_after = translate_flags.compile_after(args, lines)
+    options = translate_flags.read_options(args, directory.hparams())
+    is_typed = args.input_file == "-" and sys.stdin.isatty()
+    compile_after = choose_compilation(
+        options,
+        args.precision,
+        None if is_typed else lines or 0,
+        args.batch_size,
+        spell_in_commands,
+    )
     compiled = compile_after is not None
-    give_each_batch_a_core(compiled)
-    changes = translate_flags.search_changes(args, hparams)
+    if compile_after == 0 and args.xla is None:
+        cli.log(
+            f"compiling the search for {lines:,} lines in batches of one (disable with "
+            "--no-xla)"
+        )
     precision = model_flags.precision_of(args)
-    loaded = load_models(directory, args.checkpoint, *precision)
+    loaded = load_to_translate(directory, args.checkpoint, *precision, compiled)
     # The attention of an ensemble's first model aligns the words.
     aligner = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
-    plain = loaded.translator(compile_after, **changes)
-    translator: AnyTranslator = plain
-    summary = None
-    if args.terms is not None:
-        required = read_terms(Path(args.terms))
-        placeholders.check_terms(required)
-        translator = terms = TermTranslator(plain, required)
+    translator = build_translator(loaded, options, compile_after)
+    pipeline = build(loaded, options, aligner, translator)
+    terms, summary = pipeline.terms, None
+    if terms is not None:
         summary = terms.summary
         if terms.unwritable:
             cli.log(
                 f"{args.terms}: the model's vocabulary cannot spell "
                 f"{', '.join(terms.unwritable)}; these terms are not required"
             )
-    if args.prefix_file is None:
-        translator = keeper = PlaceholderTranslator(translator, placeholders, aligner)
-        if not any(getattr(args, flag) for flag in translate_flags.UNDIVIDED):
-            splitter = loaded.splitter()
-            translator = TextTranslator(keeper, splitter, args.split_sentences)
     align = aligner if args.alignment else None
-    return Prepared(translator, precision, align, compiled, summary)
+    return Prepared(
+        *(pipeline, translator, precision, loaded.weight_bits, align, compiled),
+        summary,
+    )
 
 
 if __name__ == "__main__":

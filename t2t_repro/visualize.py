@@ -88,7 +88,7 @@ def _attention_page(
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
     inspection = inspect_translation(
         *(loaded.models[0], loaded.tokenizer, args.text, args.translation, search),
-        loaded.splitter(),
+        loaded.splitter,
     )
     cuts = [f"({cut})" for cut in inspection.cuts]
     message = "\n".join([inspection.found, *cuts, f"Page: {args.output}"])

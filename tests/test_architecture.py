@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "t2t_repro"
 FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"system"}),
     frozenset({"layers", "decoding", "hparams", "problems", "tokenizers"}),
-    frozenset({"models", "data"}),
+    frozenset({"models", "data", "texts"}),
     # `fast` is above `models`, so lower floors cannot use optimized implementations.
     frozenset({"fast", "batches", "runs"}),
     frozenset({"translation"}),

@@ -81,11 +81,12 @@ def translations(
     """
     import tensorflow as tf
 
+    from t2t_repro.fast.parallel_batches import give_each_batch_a_core
+    from t2t_repro.translation.build import build_translator
     from t2t_repro.translation.loading import load_models
-    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
-    translator = load_models(args.model_dir, args.checkpoint).translator()
+    translator = build_translator(load_models(args.model_dir, args.checkpoint))
     order = list(range(len(lines)))
     random.Random(1).shuffle(order)
     mixed = [lines[n] for n in order]

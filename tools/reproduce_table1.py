@@ -65,9 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     import tensorflow as tf
 
-    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
-
-    give_each_batch_a_core()
+    tf.config.threading.set_intra_op_parallelism_threads(1)
     result = measure(args)
     result["machine"] = f"{platform.machine()}, TensorFlow {tf.__version__}, one core"
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,9 +12,8 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.generate import decoder_of
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
+from t2t_repro.texts.sentences import MOST_CHARACTERS, SentenceSplitter
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
-from t2t_repro.translation.sentences import SentenceSplitter
-from t2t_repro.translation.translator import MOST_CHARACTERS
 
 MOST_SUBWORDS = 96
 """Maximum number of tokens per side, including EOS.

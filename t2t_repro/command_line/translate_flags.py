@@ -1,9 +1,9 @@
-"""Additional flags of `translate`, and the rules for combining them."""
+"""Additional flags of `translate`."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
@@ -12,30 +12,14 @@ from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
-
-_OTHER_SEARCHES = ("sampling", "tensor2tensor_rules", "prefix_file")
-UNDIVIDED = ("nbest", "alignment", "prefix_file", "tensor2tensor_rules")
-"""Flags with which a line is not divided into sentences, whatever its length."""
-# The flags with which each flag cannot be combined.
-_EXCLUDED = {
-    "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
-    "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
-    "alignment": ("nbest",),
-    "nbest": ("scores",),
-    "split_sentences": UNDIVIDED,
-    "xla": _OTHER_SEARCHES,
-    "terms": (*_OTHER_SEARCHES, "min_length", "no_repeat_ngram", "xla"),
-    "placeholders": ("prefix_file",),
-    "unknown": ("tensor2tensor_rules",),
-}
-LINES_THAT_PAY = {"float32": 500, "int8": 3_000}
-"""Minimum number of lines for which compiling the search saves time, by precision.
-
-A file has about three lengths to compile, in 3 s of processor time each. For a line of
-26 subwords, base then takes 40 (float32) or 9 ms (int8) less on a processor with
-AVX512-VNNI, and more on others."""
+    from t2t_repro.translation.options import TranslationOptions
 
 _SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")
+# Flags with the name and value of a field of `TranslationOptions`.
+_OPTIONS = (
+    *("beam_size", "alpha", "extra_length", "min_length", "no_repeat_ngram", "nbest"),
+    *("tensor2tensor_rules", "unknown", "split_sentences", "alignment", "xla"),
+)
 
 
 def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
@@ -115,9 +99,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="compile the search for batches of one to four sentences (in int8, one), "
         "once per 32 subwords of length (default: only on a CPU, for a file with "
-        f"--batch_size 1 and at least {LINES_THAT_PAY['float32']:,} lines, or "
-        f"{LINES_THAT_PAY['int8']:,} in int8; on a terminal in the background, after "
-        "some sentences of a length)",
+        "--batch_size 1 and at least 500 lines, or 3,000 in int8; on a terminal in the "
+        "background, after some sentences of a length)",
     )
     add(
         "--tensor2tensor_rules",
@@ -145,96 +128,43 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=cli.at_least(0), help="random seed of --sampling (default: 0)")
 
 
-def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
-    """Returns the `DecodingConfig` fields that the flags set; None keeps the model's.
+def read_options(args: Any, hparams: HParams) -> TranslationOptions:
+    """Returns the options that the flags set.
 
     Raises:
-        UserError: The flags cannot be combined, or do not suit the model.
+        UserError: The flags cannot be combined or do not suit the model, or the file of
+            terms or a regular expression is invalid.
     """
-    from t2t_repro import fast
-    from t2t_repro.decoding.algorithms import algorithm_class
     from t2t_repro.decoding.config import Sampling
+    from t2t_repro.texts.placeholders import Placeholders
+    from t2t_repro.texts.terms import read_terms
+    from t2t_repro.translation.options import TranslationOptions, spell_in_commands
 
-    _check(args)
-    if args.xla and not fast.is_installed():
-        raise UserError(
-            "--xla compiles the optimized search, which --no-fast and "
-            f"{fast.FAST}=0 disable; omit one of them"
-        )
-    sampling = None
+    _check_dependent_flags(args)
+    sampling = placeholders = terms = None
     if args.sampling:
         settings = {name: getattr(args, name) for name in _SAMPLING_FLAGS}
         sampling = Sampling(**{k: v for k, v in settings.items() if v is not None})
+    if args.placeholders:
+        placeholders = Placeholders(args.placeholders, "--placeholders")
+    if args.terms is not None:
+        terms = read_terms(Path(args.terms))
+    options = TranslationOptions(
+        sampling=sampling,
+        placeholders=placeholders,
+        terms=terms,
+        prefixes=args.prefix_file is not None,
+        **{name: getattr(args, name) for name in _OPTIONS},
+    )
     try:
-        algorithm_class(hparams.search, args.tensor2tensor_rules)
-    except ValueError:
-        raise UserError(
-            f"--tensor2tensor_rules: the model uses {hparams.search}'s search (search "
-            "in its hparams.yaml); omit the flag"
-        ) from None
-    beam_size = args.beam_size or hparams.beam_size
-    if sampling is None and (args.nbest or 1) > beam_size:
-        raise UserError(
-            f"--nbest {args.nbest} exceeds the beam size {beam_size}; give --beam_size "
-            f"{args.nbest} or more"
-        )
-    names = ("beam_size", "alpha", "extra_length", "min_length", "no_repeat_ngram")
-    return {name: getattr(args, name) for name in names} | {
-        "nbest": args.nbest,
-        "sampling": sampling,
-        "unknown": args.unknown,
-        "tensor2tensor_rules": args.tensor2tensor_rules,
-    }
+        options.check(hparams, spell_in_commands)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return options
 
 
-def compile_after(args: Any, lines: int | None) -> float | None:
-    """Returns the time after which XLA compiles a search, as for `CompiledSearch`.
-
-    Without --xla or --no-xla the search is compiled where this is faster. A message is
-    printed if all lines of a file use it.
-
-    Args:
-        args: Flags of the command.
-        lines: Number of lines of the input; None if unknown.
-
-    Returns:
-        The time in seconds; None: XLA does not compile the search.
-    """
-    import tensorflow as tf
-
-    from t2t_repro import fast
-    from t2t_repro.fast.compiled_search import SECONDS_THAT_PAY
-
-    if args.xla is not None:
-        return 0 if args.xla else None
-    supported = (
-        args.precision in LINES_THAT_PAY
-        and not any(getattr(args, name) for name in _EXCLUDED["xla"])
-        and args.terms is None
-        and fast.is_installed()
-        and not tf.config.list_physical_devices("GPU")
-    )
-    if not supported:
-        return None
-    if args.input_file == "-" and sys.stdin.isatty():
-        return SECONDS_THAT_PAY
-    if args.batch_size > 1 or (lines or 0) < LINES_THAT_PAY[args.precision]:
-        return None
-    cli.log(
-        f"compiling the search for {lines:,} lines in batches of one (disable with "
-        "--no-xla)"
-    )
-    return 0
-
-
-def _check(args: Any) -> None:
-    """Rejects flags that cannot be combined, and flags without effect."""
-    for name, others in _EXCLUDED.items():
-        for other in others:
-            if getattr(args, name) and getattr(args, other) not in (None, False):
-                raise UserError(
-                    f"--{name} and --{other} cannot be combined; give one of them"
-                )
+def _check_dependent_flags(args: Any) -> None:
+    """Rejects flags without effect, because another flag is missing."""
     if not args.sampling:
         for name in _SAMPLING_FLAGS:
             if getattr(args, name) is not None:

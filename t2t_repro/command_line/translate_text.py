@@ -13,23 +13,28 @@ from t2t_repro.command_line import cli, model_flags
 from t2t_repro.system.errors import UserError, counted
 
 if TYPE_CHECKING:
+    from t2t_repro.texts.pipeline import TextTranslator
     from t2t_repro.translation.translation_files import Align, InputText, Output
-    from t2t_repro.translation.wrapper import AnyTranslator
+    from t2t_repro.translation.translator import Translator
 
 
 class Prepared(NamedTuple):
     """A translator and its settings.
 
     Attributes:
-        translator: The translator.
+        translator: Translates the texts.
+        lines: Translates their lines.
         precision: Precision of its matmuls.
+        weight_bits: Number of bits of int8 weights; None for other precisions.
         align: Function that aligns words; None without --alignment.
         compiled: Whether XLA compiles the search.
         summary: Function that returns a line to print at the end; None for no line.
     """
 
-    translator: AnyTranslator
+    translator: TextTranslator
+    lines: Translator
     precision: model_flags.Precision
+    weight_bits: int | None
     align: Align | None = None
     compiled: bool = False
     summary: Callable[[], str] | None = None
@@ -115,8 +120,8 @@ def translate_text(args: Any, load: Callable[[Any, int | None], Prepared]) -> No
                 align=prepared.align,
             ):
                 output.append(records, asdict(state))
-    limit = f"{translator.max_input_length} subwords, EOS included"
     if state.divided:
+        limit = prepared.lines.limit
         cli.log(f"divided, because longer than {limit}: {state.divided_lines()}")
     if state.cut:
         cli.log(f"cut to {translator.limit}: {state.cut_lines()}")
@@ -174,14 +179,12 @@ def _identity(
     flags += ["unknown"]
     identity |= {f"--{name}": getattr(args, name) for name in flags}
     identity["--xla"] = prepared.compiled
-    search = asdict(prepared.translator.search)
+    search = asdict(prepared.lines.search)
     search["never"] = list(search["never"])  # JSON turns tuples into lists.
     precision, calibration_file = prepared.precision
     if precision == "int8":
-        from t2t_repro.fast.int8_matmul import exact_weight_bits
-
-        if (bits := exact_weight_bits()) != 8:
-            precision = f"int8 with {bits}-bit weights"
+        if prepared.weight_bits != 8:
+            precision = f"int8 with {prepared.weight_bits}-bit weights"
         identity |= {"--precision": precision, "--calibration_file": calibration_file}
     # The flag --nbest overrides the search's nbest because it also sets the format.
     return {f"--{name}": value for name, value in search.items()} | identity

@@ -27,9 +27,12 @@ def beam_search(
             longest terms if the limit leaves no room for all of them.
         width: Upper bound on the limits; None: no bound.
 
-    Raises:
-        ValueError: Constraints are combined with `tensor2tensor_rules`.
+    Constraints other than `never`, terms and `tensor2tensor_rules` exclude each other,
+    and a width excludes `tensor2tensor_rules`.
     """
+    assert not config.tensor2tensor_rules or (terms is None and width is None)
+    assert terms is None or constraints is None or constraints.only_tokens
+    assert terms is None or not config.min_length
     algorithm = config.search_algorithm(constraints)
     if width is not None:
         limits = tf.minimum(limits, width)

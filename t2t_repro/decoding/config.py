@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.algorithms import algorithm_class
 from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm
-from t2t_repro.decoding.algorithms.t2t import T2TSearch
+from t2t_repro.decoding.algorithms.t2t import BatchWideT2TSearch, T2TSearch
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.system.errors import UserError
 
@@ -78,7 +78,7 @@ class DecodingConfig:
             allows repetition.
         sampling: Settings of sampling; None for beam search.
         tensor2tensor_rules: Whether to use one limit and one stop rule for a batch, as
-            tensor2tensor does (`BatchWideT2TSearch`); requires `algorithm` "t2t".
+            tensor2tensor does: `BatchWideT2TSearch` replaces `algorithm`.
         algorithm: The beam search algorithm: "t2t", "marian", "transformers" or
             "opennmt", each a class in `decoding.algorithms`.
         word_penalty: Marian's word penalty, subtracted from the log probability for
@@ -87,7 +87,7 @@ class DecodingConfig:
         never: Tokens that are never produced; PAD is always one of them.
 
     Raises:
-        ValueError: A value is out of range, or two settings cannot be combined.
+        ValueError: A value is out of range.
     """
 
     beam_size: int = 4
@@ -105,7 +105,7 @@ class DecodingConfig:
 
     def __post_init__(self) -> None:
         """Rejects values out of range."""
-        algorithm_class(self.algorithm, self.tensor2tensor_rules)
+        algorithm_class(self.algorithm)
         for name, least in _WHOLE.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or not least <= value <= _MOST:
@@ -123,8 +123,6 @@ class DecodingConfig:
                 )
         if not isinstance(self.sampling, Sampling | None):
             raise ValueError(f"sampling is {self.sampling!r}, must be a Sampling")
-        if self.sampling and self.tensor2tensor_rules:
-            raise ValueError("tensor2tensor_rules cannot be combined with sampling")
         if not self.sampling and self.nbest > self.beam_size:
             raise ValueError(
                 f"nbest is {self.nbest}, must be 1 to {self.beam_size} (beam_size)"
@@ -139,7 +137,10 @@ class DecodingConfig:
         self, constraints: Constraints | None = None
     ) -> SearchAlgorithm:
         """Returns the beam search algorithm with these settings."""
-        return algorithm_class(self.algorithm, self.tensor2tensor_rules)(
+        kind = algorithm_class(self.algorithm)
+        if self.tensor2tensor_rules:
+            kind = BatchWideT2TSearch
+        return kind(
             self.beam_size, self.alpha, self.nbest, self.word_penalty, constraints
         )
 

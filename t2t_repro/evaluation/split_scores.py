@@ -18,8 +18,8 @@ from t2t_repro.evaluation.bleu import (
 from t2t_repro.evaluation.parseval import parseval
 from t2t_repro.problems.trees import TREES, tree_of
 from t2t_repro.system.interrupts import interrupted_between_calls
+from t2t_repro.texts.translation import Translation
 from t2t_repro.translation.parser import parse_of, words_of
-from t2t_repro.translation.translation import Translation
 from t2t_repro.translation.translator import Translator
 
 

@@ -142,9 +142,15 @@ def uninstall() -> None:
         kernel.function.implementation = kernel.function.reference
 
 
+def uses(name: str) -> bool:
+    """Returns whether an optimized implementation, one of `NAMES`, is installed."""
+    return any(
+        kernel.function.implementation is kernel.implementation
+        for kernel in (*kernels("CPU"), *kernels("GPU"))
+        if kernel.name == name
+    )
+
+
 def is_installed() -> bool:
     """Returns whether any function runs an optimized implementation."""
-    return any(
-        kernel.function.implementation is not kernel.function.reference
-        for kernel in (*kernels("CPU"), *kernels("GPU"))
-    )
+    return any(map(uses, NAMES))

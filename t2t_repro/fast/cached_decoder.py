@@ -5,7 +5,6 @@ projection, and prepacks the weights of small matmuls (`small_batch_matmul`).
 """
 
 import copy
-import threading
 from itertools import chain
 from typing import Any, Self, TypeAlias
 
@@ -27,7 +26,6 @@ from t2t_repro.fast.quantization import MatmulGroup, layer_matmuls
 from t2t_repro.fast.small_batch_matmul import (
     StepMatmuls,
     halved,
-    needs_copies,
     padded_weights,
     prepack,
 )
@@ -280,64 +278,14 @@ def generate_prepacked(
     sentences = tf.shape(inputs)[0]
     prepacked = [
         each.prepacked(sentences) if isinstance(each, KVCacheDecoder) else each
-        for each in _members(decoder)
+        for each in members_of(decoder)
     ]
     decoder = generate.as_one(prepacked)
     return generate.generate.reference(search, decoder, inputs, *args, **kwargs)
 
 
-class SharedCopies:
-    """Copies of weights that parallel searches share while the weights do not change.
-
-    Without sharing, every search makes its own copies (see `KVCacheDecoder.prepacked`).
-
-    Args:
-        decoder: Decoder of the searches.
-        most: Largest number of sentences of a search. If it is small enough, the
-            searches only divide the weights in halves, and it takes less time to trace
-            and optimize their graph.
-    """
-
-    def __init__(self, decoder: ModelDecoder, most: int) -> None:
-        self._decoder = decoder
-        self._few = not needs_copies(most * decoder.beam_size)
-        self._lock = threading.Lock()
-        self._copies: dict[bool, list[list[tf.Tensor]]] = {}
-
-    def of(self, sentences: int) -> list[list[tf.Tensor]] | None:
-        """Returns the copies for a search of some sentences, made at the first call.
-
-        They are listed by member of an ensemble; None if weights are not prepacked.
-        """
-        if generate.generate.implementation is not generate_prepacked:
-            return None
-        many = needs_copies(sentences * self._decoder.beam_size)
-        with self._lock:
-            if many not in self._copies:
-                self._copies[many] = [
-                    each.copies(sentences)
-                    if isinstance(each, KVCacheDecoder) and not self._few
-                    else []
-                    for each in _members(self._decoder)
-                ]
-            return self._copies[many]
-
-
-def using_copies(
-    decoder: ModelDecoder, copies: list[list[tf.Tensor]] | None
-) -> ModelDecoder:
-    """Returns a decoder that uses the results of `SharedCopies.of` for `decoder`."""
-    if copies is None:
-        return decoder
-    return generate.as_one(
-        [
-            each.using(own) if isinstance(each, KVCacheDecoder) else each
-            for each, own in zip(_members(decoder), copies, strict=True)
-        ]
-    )
-
-
-def _members(decoder: ModelDecoder) -> tuple[ModelDecoder, ...]:
+def members_of(decoder: ModelDecoder) -> tuple[ModelDecoder, ...]:
+    """Returns the decoders of an ensemble, or the only decoder."""
     return decoder.decoders if isinstance(decoder, EnsembleDecoder) else (decoder,)
 
 

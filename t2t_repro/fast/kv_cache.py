@@ -12,11 +12,8 @@ from typing import NamedTuple
 import tensorflow as tf
 from keras import ops
 
+from t2t_repro.fast.thresholds import STEPS_PER_COPY
 from t2t_repro.layers.attention import MASKED
-
-# Number of steps for which each copy of the cache adds free slots. With more, attention
-# reads more masked slots; with fewer, the cache is copied more often.
-_STEPS_PER_COPY = 6
 
 
 class LayerKVCache(NamedTuple):
@@ -163,17 +160,17 @@ class KVCacheSlots:
     ) -> tuple[KVCacheState, tf.Tensor]:
         """Returns a state with free slots, and the index of the first free group."""
         state = tf.cond(
-            tf.equal(index % _STEPS_PER_COPY, 0),
+            tf.equal(index % STEPS_PER_COPY, 0),
             lambda: self._add_free_slots(state, index),
             lambda: state,
         )
-        group = tf.shape(state.slot_steps)[1] // self.beam_size - _STEPS_PER_COPY
-        return state, group + index % _STEPS_PER_COPY
+        group = tf.shape(state.slot_steps)[1] // self.beam_size - STEPS_PER_COPY
+        return state, group + index % STEPS_PER_COPY
 
     def _add_free_slots(self, state: KVCacheState, index: tf.Tensor) -> KVCacheState:
         """Copies the slots in use into new caches that end in free slots."""
         used = self._slots_in_use(state.self_bias, index)
-        added = _STEPS_PER_COPY * self.beam_size
+        added = STEPS_PER_COPY * self.beam_size
         # The contents of a free slot do not matter: it is masked until it is written.
         slots = tf.pad(used, [[0, 0], [0, added]])
 
@@ -189,7 +186,7 @@ class KVCacheSlots:
         self_bias = tf.gather(state.self_bias, used, axis=2, batch_dims=1)
         free = [[0, 0], [0, 0], [0, added]]
         slot_steps = tf.gather(state.slot_steps, used, batch_dims=1)
-        steps = tf.repeat(index + tf.range(_STEPS_PER_COPY), self.beam_size)
+        steps = tf.repeat(index + tf.range(STEPS_PER_COPY), self.beam_size)
         steps = tf.tile(steps[None], [tf.shape(used)[0], 1])
         return state._replace(
             layers=layers,

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import tensorflow as tf
 
-from t2t_repro.models.halves import HALVES, sum_over_halves
+from t2t_repro.models.halves import HALVES
 from t2t_repro.system.cores import usable_cores
 
 Sums = TypeVar("Sums")
@@ -32,12 +32,10 @@ def sum_in_lanes(
 
 
 def divide_cores() -> None:
-    """Limits each operation to one lane's cores, if `sum_in_lanes` is installed.
+    """Limits each operation to one lane's cores, for `sum_in_lanes`.
 
     TensorFlow allows it only before its first computation; later calls are ignored.
     """
-    if sum_over_halves.implementation is sum_in_lanes:
-        with contextlib.suppress(RuntimeError):
-            tf.config.threading.set_intra_op_parallelism_threads(
-                max(1, usable_cores() // HALVES)
-            )
+    with contextlib.suppress(RuntimeError):
+        cores = max(1, usable_cores() // HALVES)
+        tf.config.threading.set_intra_op_parallelism_threads(cores)

@@ -3,7 +3,7 @@
 A decoding step has one row per hypothesis. A matmul of few rows reads the matrix in
 place, without repacking it, which is slow in two cases:
 
-- With few rows (`_most_few_rows`), one core reads the matrix, and reading takes most of
+- With few rows (`most_few_rows`), one core reads the matrix, and reading takes most of
   the time. Two independent matmuls of half of the matrix run on two cores. The halves
   are views, not copies. A search that never has more rows needs only this form
   (`halved`).
@@ -24,19 +24,17 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
+from t2t_repro.fast.thresholds import (
+    MAX_COPIED_WEIGHTS,
+    MIN_DIVIDED_WEIGHTS,
+    most_few_rows,
+)
 from t2t_repro.fast.xla_kernels import matmul_transposed
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Tensor, linear, tied_logits
 from t2t_repro.models.precision import uses_avx512
-
-# Matrices of less than 3 MiB in float32 are not divided: starting an operation on
-# another core takes about the time of reading half a MiB.
-_MIN_WEIGHTS = 3 * 2**18
-
-# Larger tables (32 MiB in float32) are not copied with AVX2, to save memory.
-_MAX_COPIED = 2**23
 
 # One cache line, in float32 elements.
 _CACHE_LINE = 16
@@ -163,16 +161,7 @@ def padded_weights(groups: Sequence[_Group], rows: Tensor, dtype: str) -> list[T
 
 def needs_copies(rows: Tensor | int) -> Tensor | bool:
     """Returns whether matmuls of this number of rows use copies of the weights."""
-    return rows > _most_few_rows()
-
-
-def _most_few_rows() -> int:
-    """Returns the largest number of rows with which reading the matrix takes longest.
-
-    Without padded copies, oneDNN's matmuls of 32 rows take 20 % more time with AVX2.
-    With AVX-512, matmuls in halves are as fast as whole ones.
-    """
-    return 32 if uses_avx512() else 15
+    return rows > most_few_rows()
 
 
 def _weights_of(groups: Sequence[_Group], dtype: str) -> list[tuple[Tensor, bool]]:
@@ -358,7 +347,7 @@ def _matmul_for_any_rows(matrix: Tensor, divided: _Matmul, whole: _Matmul) -> _M
     """Returns a matmul that calls `divided` if x has few rows and W is large."""
 
     def chosen(x: Tensor) -> Tensor:
-        few = ops.shape(x)[0] <= _most_few_rows()
+        few = ops.shape(x)[0] <= most_few_rows()
         return ops.cond(few, lambda: divided(x), lambda: whole(x))
 
     return whole if _is_small(matrix) else chosen
@@ -378,9 +367,9 @@ def _is_on_the_left(table: Tensor) -> bool:
     With AVX-512, every table is copied, which makes large ones 1.4 times as fast.
     """
     units, channels = table.shape
-    return bool(units * channels > _MAX_COPIED and not uses_avx512())
+    return bool(units * channels > MAX_COPIED_WEIGHTS and not uses_avx512())
 
 
 def _is_small(matrix: Tensor) -> bool:
     rows, columns = matrix.shape
-    return bool(rows * columns < _MIN_WEIGHTS)
+    return bool(rows * columns < MIN_DIVIDED_WEIGHTS)

@@ -3,13 +3,8 @@
 import tensorflow as tf
 
 from t2t_repro.decoding import candidates
+from t2t_repro.fast.thresholds import CHUNK_WIDTHS, SMALLEST_CHUNKED
 from t2t_repro.fast.xla_kernels import maximum
-
-SMALLEST_CHUNKED = 1024
-"""Minimum number of columns for which rows are divided into chunks."""
-
-CHUNK_WIDTHS = range(48, 129)
-"""Fast chunk widths on a CPU, in elements; measured with 6,000 to 37,000 columns."""
 
 
 def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:

@@ -45,27 +45,15 @@ def generate(
             None.
         width: Fixed length of the result, at least that of any output. Shapes are then
             the same in every step, as XLA requires.
-        terms: Lexical constraints; only `config.never` can be combined with them.
+        terms: Lexical constraints.
 
-    Raises:
-        ValueError: A width is combined with sampling or `tensor2tensor_rules`, or
-            terms are combined with these or with other constraints.
+    `TranslationOptions.check` rejects options that cannot be combined.
     """
-    batch_wide, sampling = config.tensor2tensor_rules, config.sampling
-    others = prefixes is not None or config.min_length or config.no_repeat_ngram
-    if terms is not None and (sampling or batch_wide or others):
-        raise ValueError(
-            "terms cannot be combined with sampling, tensor2tensor_rules, prefixes, "
-            "min_length or no_repeat_ngram"
-        )
-    if width is not None and (sampling or batch_wide):
-        raise ValueError(
-            "width cannot be combined with sampling or tensor2tensor_rules"
-        )
     state = decoder.start(inputs)
     limits = config.longest(tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32))
     constraints = config.constraints(prefixes)
-    if sampling:
+    if config.sampling:
+        assert terms is None and width is None and not config.tensor2tensor_rules
         search = sampling_search(config, limits, sentence_keys(inputs), constraints)
     else:
         search = beam_search(config, limits, constraints, terms, width)

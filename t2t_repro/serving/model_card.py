@@ -17,7 +17,6 @@ import yaml
 import t2t_repro
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.evaluation.split_scores import figures_of
-from t2t_repro.fast.quantization import weight_bits_of
 from t2t_repro.hparams import HParams
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.translation.loading import Loaded
@@ -78,8 +77,8 @@ def model_card(
     if result is not None:
         steps = ", ".join(f"{step:,}" for step in result["averaged_steps"])
         weights += f", the average of steps {steps}"
-    if weight_bits := weight_bits_of(loaded.models[0]):
-        precision += f" with {weight_bits}-bit weights"
+    if loaded.weight_bits:
+        precision += f" with {loaded.weight_bits}-bit weights"
     program = _SEARCH_PROGRAMS.get(search.algorithm)
     factor = search.length_factor
     versions = {

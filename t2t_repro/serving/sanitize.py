@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
+from t2t_repro.texts.sentences import MOST_CHARACTERS
 from t2t_repro.tokenizers.tokenizer import LABEL, Tokenizer
-from t2t_repro.translation.translator import MOST_CHARACTERS
 
 _MOST_OF_A_NAME = 80  # Characters of a term in notes.
 # The characters that `str.strip` removes.

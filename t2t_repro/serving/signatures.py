@@ -32,9 +32,9 @@ from t2t_repro.serving.sanitize import (
     unread_labels,
     unread_text,
 )
+from t2t_repro.texts.sentence_rules import FIRST_BREAK
+from t2t_repro.texts.sentences import Sentences, SentenceSplitter
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
-from t2t_repro.translation.sentence_rules import FIRST_BREAK
-from t2t_repro.translation.sentences import Sentences, SentenceSplitter
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
 # Maximum number of terms per text.

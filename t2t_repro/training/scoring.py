@@ -24,8 +24,9 @@ from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.run import Run
 from t2t_repro.training.validation import ValidationLoss
 from t2t_repro.training.workers import Workers
-from t2t_repro.translation.loading import search_of
-from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.build import build_translator
+from t2t_repro.translation.loading import Loaded
+from t2t_repro.translation.options import TranslationOptions
 
 VALIDATION_SENTENCES = 500
 
@@ -52,8 +53,8 @@ def validation(
     best_dir, most = run.model_dir.best_dir, run.hparams.keep_best_checkpoints
     weights = named_variables(model)
     validation_loss = ValidationLoss(model, workers)
-    search = search_of(run.hparams, data.tokenizer, beam_size=1)
-    translator = Translator(model, data.tokenizer, search)
+    loaded = Loaded([model], data.tokenizer, run.hparams, [], [])
+    translator = build_translator(loaded, TranslationOptions(beam_size=1))
     sample = list(islice(run.problem.pairs("val"), VALIDATION_SENTENCES))
     if not sample:
         raise UserError(
@@ -150,8 +151,8 @@ def average_and_score(
     pairs = list(run.problem.pairs("test"))
     log(f"translating {run.problem.description('test')}")
     nbest = num_hypotheses(run.problem.target_lang, hparams.beam_size)
-    search = search_of(hparams, data.tokenizer, nbest=nbest)
-    translator = Translator(model, data.tokenizer, search)
+    loaded = Loaded([model], data.tokenizer, hparams, [directory], [])
+    translator = build_translator(loaded, TranslationOptions(nbest=nbest))
     score, _ = evaluate(translator, pairs, run.problem.target_lang)
     result = {
         "problem": run.problem.name,

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from t2t_repro import fast
 from t2t_repro.fast.lanes import divide_cores
 from t2t_repro.system.errors import UserError
 
@@ -59,7 +60,7 @@ def choose(
     if name in ("auto", "multi_worker"):
         _take_cluster_from_slurm()
     gpus = tf.config.list_physical_devices("GPU")
-    if not xla:
+    if not xla and fast.uses("lanes"):
         divide_cores()
     if name == "auto":
         name = _automatic(len(gpus))

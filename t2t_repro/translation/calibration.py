@@ -17,6 +17,7 @@ from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.fast.quantization import ActivationRange, RangeObserver
+from t2t_repro.fast.searchers import fastest_searcher
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import read_lines, write_text_atomically
@@ -54,7 +55,8 @@ def measure_ranges(
         search: Settings of the search.
     """
     with RangeObserver(model) as observer:
-        translator = Translator(model, tokenizer, search)
+        searcher = fastest_searcher([model], tokenizer, search)
+        translator = Translator(model, tokenizer, search, searcher=searcher)
         for _ in translator.translate_lines(lines):
             pass
     return observer.bounds(SHARE)

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.hparams import HParams
 from t2t_repro.models.precision import PRECISIONS
 from t2t_repro.models.precision import precision as models_in
@@ -16,70 +15,15 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.runs.model_dir import CHECKPOINT_NAMES, ModelDir
 from t2t_repro.system.errors import UserError
+from t2t_repro.texts.sentences import SentenceSplitter
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.calibration import quantize_model
-from t2t_repro.translation.sentences import SentenceSplitter
-from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
-from t2t_repro.translation.unknown_words import UnknownWords
-
-UNKNOWN = ("allow", "forbid", "replace")
-"""Ways to handle unknown tokens: the search may or may not produce them, or it may and
-each is replaced by its aligned source word."""
+from t2t_repro.translation.options import TranslationOptions
+from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 
-def search_of(
-    hparams: HParams,
-    tokenizer: Tokenizer,
-    unknown: str | None = None,
-    **changes: Any,
-) -> DecodingConfig:
-    """Returns the settings of a model's search.
-
-    Args:
-        hparams: Hyper-parameters of the model, which contain the defaults.
-        tokenizer: Tokenizer of the model.
-        unknown: One of `UNKNOWN`; None for the model's `allow_unknown`. Vocabularies
-            that can spell every text lack an unknown token.
-        **changes: Fields of `DecodingConfig` that replace the defaults; None keeps a
-            default.
-
-    Raises:
-        UserError: The settings limit every output to 0 tokens.
-    """
-    if unknown not in (None, *UNKNOWN):
-        raise ValueError(f"unknown is {unknown!r}, must be one of {UNKNOWN}")
-    token = tokenizer.target.unknown_id
-    forbidden = unknown == "forbid" or (unknown is None and not hparams.allow_unknown)
-    settings: dict[str, Any] = {
-        "beam_size": hparams.beam_size,
-        "alpha": hparams.alpha,
-        "extra_length": hparams.decode_extra_length,
-        "length_factor": hparams.decode_length_factor,
-        "algorithm": hparams.search,
-        "word_penalty": hparams.word_penalty,
-        "never": (token,) if forbidden and token is not None else (),
-    }
-    # TensorFlow does not combine int64 numbers of NumPy with its int32 tensors.
-    changes = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in changes.items()
-        if value is not None
-    }
-    search = DecodingConfig(**(settings | changes))
-    for token in search.never:
-        if token not in range(tokenizer.target.vocab_size):
-            raise ValueError(f"never contains {token!r}, which is not a target id")
-    if not search.longest(1):
-        raise UserError(
-            "extra_length is 0, so every translation would be empty, because the "
-            "length limit of this model does not depend on its input "
-            "(decode_length_factor is 0); set extra_length to at least 1"
-        )
-    return search
-
-
-class Loaded(NamedTuple):
+@dataclass(frozen=True)
+class Loaded:
     """A model, or the models of an ensemble.
 
     Attributes:
@@ -88,6 +32,7 @@ class Loaded(NamedTuple):
         hparams: Hyper-parameters with the defaults of the search.
         model_dirs: Model directory of each model.
         checkpoints: Checkpoint folder of each model.
+        weight_bits: Number of bits of int8 weights; None for other precisions.
     """
 
     models: list[Transformer]
@@ -95,37 +40,15 @@ class Loaded(NamedTuple):
     hparams: HParams
     model_dirs: list[ModelDir]
     checkpoints: list[str]
+    weight_bits: int | None = None
 
-    def search(self, **changes: Any) -> DecodingConfig:
-        """Returns the settings of the search; `changes` as in `search_of`."""
-        return search_of(self.hparams, self.tokenizer, **changes)
+    def search(self, **options: Any) -> DecodingConfig:
+        """Returns the settings of the search; `options` as in `TranslationOptions`."""
+        return TranslationOptions(**options).search(self.hparams, self.tokenizer)
 
-    def translator(
-        self, compile_after: float | None = None, **changes: Any
-    ) -> Translator:
-        """Returns a translator.
-
-        Args:
-            compile_after: Time after which XLA compiles the search for a few sentences,
-                as for `CompiledSearch`; None: it does not.
-            **changes: As in `search_of`.
-        """
-        search = self.search(**changes)
-        for_few = replace = None
-        if compile_after is not None:
-            for_few = CompiledSearch(self.models, search, compile_after)
-        if changes.get("unknown") == "replace":
-            replace = UnknownWords(Aligner(self.models[0], self.tokenizer))
-        return Translator(
-            self.models,
-            self.tokenizer,
-            search,
-            for_few=for_few,
-            replace_unknown=replace,
-        )
-
+    @cached_property
     def splitter(self) -> SentenceSplitter:
-        """Returns the rule by which texts are divided into sentences."""
+        """Rule by which texts are divided into sentences."""
         language = self.model_dirs[0].provenance().source_lang
         return SentenceSplitter(self.tokenizer, MAX_INPUT_LENGTH, language)
 
@@ -187,7 +110,7 @@ def load_models(
             )
     hparams = directory.hparams()
     if precision == "int8":
-        search = search_of(hparams, tokenizer)
+        search = TranslationOptions().search(hparams, tokenizer)
         for model, (member_dir, _) in zip(models, members, strict=True):
             # The first model selects and prints the number of bits.
             weight_bits = quantize_model(
@@ -195,7 +118,7 @@ def load_models(
             )
     model_dirs = [member_dir for member_dir, _ in members]
     folders = [str(checkpoint.path) for _, checkpoint in members]
-    return Loaded(models, tokenizer, hparams, model_dirs, folders)
+    return Loaded(models, tokenizer, hparams, model_dirs, folders, weight_bits)
 
 
 def _member(directory: ModelDir, name: str) -> tuple[ModelDir, Checkpoint]:

@@ -8,9 +8,8 @@ from t2t_repro.problems.tree_repair import Repair, escaped, repair
 from t2t_repro.problems.trees import TREES
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
-from t2t_repro.translation.translation import Translation
+from t2t_repro.texts.translation import Progress, Translation
 from t2t_repro.translation.translator import Translator
-from t2t_repro.translation.wrapper import Progress, TranslatorWrapper
 
 
 def check_is_parser(directory: ModelDir) -> None:
@@ -23,7 +22,7 @@ def check_is_parser(directory: ModelDir) -> None:
         )
 
 
-class Parser(TranslatorWrapper):
+class Parser:
     """Parses sentences: every sentence gets a tree over exactly its words.
 
     Sentences are tokenized as in the treebank. Brackets may be escaped ("-LRB-") or
@@ -36,12 +35,18 @@ class Parser(TranslatorWrapper):
     Attributes:
         parsed: Number of sentences parsed so far.
         repaired: Number of those trees that had to be repaired.
+        limit: Maximum length of a line, as a phrase for messages.
     """
 
     def __init__(self, translator: Translator) -> None:
-        super().__init__(translator, "trees:")
+        self._translator = translator
+        self.limit = translator.limit
         self.parsed = 0
         self.repaired = 0
+
+    def fingerprint(self) -> str:
+        """Identifies the weights and the vocabulary, and that lines become trees."""
+        return f"trees:{self._translator.fingerprint()}"
 
     def summary(self) -> str:
         """Returns a line with the number of repaired trees."""
@@ -50,12 +55,18 @@ class Parser(TranslatorWrapper):
             "hypothesis was a tree over the words of the sentence"
         )
 
-    def _translate(
-        self, lines: Sequence[str], batch_size: int, progress: Progress
+    def translate_window(
+        self,
+        texts: Sequence[str],
+        batch_size: int = 32,
+        progress: Progress = None,
+        prefixes: Sequence[str] | None = None,
     ) -> list[Translation]:
-        sentences = [words_of(line) for line in lines]
-        texts = [" ".join(words) for words in sentences]
-        translations = self.translator.translate_window(texts, batch_size, progress)
+        """Parses sentences; see `Translator.translate_window`, without prefixes."""
+        assert prefixes is None
+        sentences = [words_of(line) for line in texts]
+        lines = [" ".join(words) for words in sentences]
+        translations = self._translator.translate_window(lines, batch_size, progress)
         return [
             self._parse(words, translation) if words else translation
             for words, translation in zip(sentences, translations, strict=True)

@@ -11,28 +11,23 @@ from typing import Any, TypeVar
 
 from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.fast.compiled_search import seconds_that_pay
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.interrupts import interrupted_between_calls
 from t2t_repro.system.quiet_import import use_tensorflow_backend
+from t2t_repro.texts.placeholders import Placeholders
+from t2t_repro.texts.translation import ScoredText, Translation
+from t2t_repro.texts.windows import windows
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.alignments import Aligner
+from t2t_repro.translation.build import build, build_translator, choose_compilation
 from t2t_repro.translation.loading import Loaded, load_models
+from t2t_repro.translation.options import TranslationOptions
 from t2t_repro.translation.pair_scores import PairScorer
-from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
-from t2t_repro.translation.terms import TermTranslator
-from t2t_repro.translation.text_translator import TextTranslator
-from t2t_repro.translation.translator import (
-    ScoredText,
-    Translation,
-    Translator,
-    windows,
-)
-from t2t_repro.translation.wrapper import AnyTranslator
+from t2t_repro.translation.translator import Translator
 
 _T = TypeVar("_T")
-_NOT_OF_SAMPLING = {"algorithm", "alpha", "beam_size", "word_penalty"}
+_Key = tuple[DecodingConfig, str | None, float | None]
 _WINDOW = 4096  # Maximum number of sentences that are sorted by length together.
 
 
@@ -96,9 +91,8 @@ class TrainedModel:
         self.model: Transformer = loaded.models[0]
         self.tokenizer: Tokenizer = loaded.tokenizer
         self.hparams: HParams = loaded.hparams
-        self._translators: dict[tuple[DecodingConfig, str | None], Translator] = {}
+        self._translators: dict[_Key, Translator] = {}
         self._aligner = Aligner(self.model, self.tokenizer)
-        self._splitter = loaded.splitter()
         self._scorer: PairScorer | None = None
 
     def translate(
@@ -141,7 +135,9 @@ class TrainedModel:
             split_sentences: Whether to translate each sentence of a text separately.
             batch_size: Maximum number of sentences per batch.
             **search: Settings that replace the model's defaults: `beam_size`, `alpha`,
-                ... (fields of `t2t_repro.decoding.config.DecodingConfig`).
+                ... (fields of `t2t_repro.decoding.config.DecodingConfig`), and `xla`:
+                whether XLA compiles the search for a few sentences; None: after some
+                seconds of searches on a CPU.
 
         Returns:
             For each sentence, in order, its translation (str); "" for a blank sentence.
@@ -166,44 +162,29 @@ class TrainedModel:
             raise ValueError(
                 f"batch_size is {batch_size!r}, must be a whole number of at least 1"
             )
-        if search.get("sampling"):
-            for name in {*search} & _NOT_OF_SAMPLING:
-                raise ValueError(f"{name} cannot be combined with sampling")
-        if prefixes is not None and patterns:
-            raise ValueError("placeholders cannot be combined with prefixes")
-        undivided = [
-            name
-            for name, value in {
-                "nbest": nbest,
-                "alignment": alignment,
-                "prefixes": prefixes is not None,
-                "a list of terms": not isinstance(terms, Mapping | None),
-                "tensor2tensor_rules": search.get("tensor2tensor_rules"),
-            }.items()
-            if value
-        ]
-        if undivided and (split_sentences or any("\n" in line for line in lines)):
-            what = "split_sentences" if split_sentences else "a text with a line break"
-            raise ValueError(f"{undivided[0]} cannot be combined with {what}")
-        kept = Placeholders(patterns)
-        plain = self._translator(unknown, nbest=nbest, **search)
-        translator: AnyTranslator = plain
-        if terms is not None:
-            if prefixes is not None:
-                raise ValueError("terms cannot be combined with prefixes")
-            checked = _checked(terms, lines)
-            kept.check_terms(checked)
-            translator = required = TermTranslator(plain, checked)
-            if required.unwritable:
-                warnings.warn(
-                    f"the model's vocabulary cannot spell "
-                    f"{', '.join(required.unwritable)}; these terms are not required",
-                    stacklevel=2,
-                )
-        if prefixes is None:
-            translator = keeper = PlaceholderTranslator(translator, kept, self._aligner)
-            if not undivided:
-                translator = TextTranslator(keeper, self._splitter, split_sentences)
+        if search.get("never") is not None:
+            search["never"] = _token_ids(search["never"])
+        options = TranslationOptions(
+            nbest=nbest,
+            alignment=alignment,
+            prefixes=prefixes is not None,
+            terms=None if terms is None else _checked(terms, lines),
+            placeholders=Placeholders(patterns) if patterns else None,
+            unknown=unknown,
+            split_sentences=split_sentences,
+            line_breaks=any("\n" in line for line in lines),
+            **search,
+        )
+        options.check(self.hparams)
+        plain = self._translator(options)
+        translator = build(self._loaded, options, self._aligner, plain)
+        if translator.terms and translator.terms.unwritable:
+            warnings.warn(
+                f"the model's vocabulary cannot spell "
+                f"{', '.join(translator.terms.unwritable)}; these terms are not "
+                "required",
+                stacklevel=2,
+            )
         starts = None
         if prefixes is not None:
             starts = _for_each(lines, _strings(prefixes, "prefixes"), "prefixes")
@@ -224,7 +205,7 @@ class TrainedModel:
         results = [
             TranslationResult(
                 tuple(
-                    Hypothesis(*hypothesis)
+                    Hypothesis(*hypothesis[:4])
                     for hypothesis in (ScoredText(*each[:4]), *each.others)
                 ),
                 each.cut,
@@ -234,19 +215,15 @@ class TrainedModel:
         ]
         return self._aligned(lines, results) if alignment else results
 
-    def _translator(self, unknown: str | None, **search: Any) -> Translator:
-        """Returns the translator with these settings, which is created once."""
-        if search.get("never") is not None:
-            if unknown is not None:
-                raise ValueError("unknown cannot be combined with never")
-            if not isinstance(search["never"], Iterable):
-                raise TypeError(f"never must be token ids, not {search['never']!r}")
-            search["never"] = tuple(search["never"])
-        config = self._loaded.search(unknown=unknown, **search)
-        key = config, unknown
+    def _translator(self, options: TranslationOptions) -> Translator:
+        """Returns the translator with these options, which is created once."""
+        # Terms and prefixes are arguments of each call.
+        free = replace(options, terms=None, prefixes=False)
+        compile_after = choose_compilation(free, self.model.compute_dtype)
+        config = options.search(self.hparams, self.tokenizer)
+        key = config, options.unknown, compile_after
         if key not in self._translators:
-            after = seconds_that_pay(self.model, config)
-            translator = self._loaded.translator(after, unknown=unknown, **search)
+            translator = build_translator(self._loaded, options, compile_after)
             self._translators[key] = translator
         return self._translators[key]
 
@@ -316,6 +293,13 @@ def _checked(
     if not isinstance(terms, Iterable) or any(isinstance(row, str) for row in terms):
         raise ValueError("terms must be a dictionary, or one list per sentence")
     return _for_each(lines, [_terms(row) for row in terms], "terms")
+
+
+def _token_ids(values: Iterable[int]) -> tuple[int, ...]:
+    """Returns token ids; raises TypeError for values that are not iterable."""
+    if not isinstance(values, Iterable):
+        raise TypeError(f"never must be token ids, not {values!r}")
+    return tuple(values)
 
 
 def _terms(values: Iterable[str]) -> list[str]:

@@ -21,9 +21,10 @@ from t2t_repro.system.atomic_file import (
 from t2t_repro.system.errors import UserError, counted
 from t2t_repro.system.interrupts import interrupted_between_calls
 from t2t_repro.system.resumable_file import ResumableFile, resumable_file
-from t2t_repro.translation.text_translator import MOST_TEXT_CHARACTERS
-from t2t_repro.translation.translator import ScoredText, Translation, windows
-from t2t_repro.translation.wrapper import AnyTranslator
+from t2t_repro.texts.division import MOST_TEXT_CHARACTERS
+from t2t_repro.texts.pipeline import TextTranslator
+from t2t_repro.texts.translation import Progress, ScoredText, Translation
+from t2t_repro.texts.windows import windows
 
 # A character has at most 4 bytes in UTF-8. One additional character shows that the line
 # is too long; another one may be incomplete where the bytes are cut.
@@ -186,21 +187,21 @@ class TranslationState:
 
 
 def translate_windows(
-    translator: AnyTranslator,
+    translator: TextTranslator,
     lines: Iterable[str],
     state: TranslationState,
     *,
     batch_size: int,
     window: int,
     record: Record,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress = None,
     prefixes: Iterable[str] | None = None,
     align: Align | None = None,
 ) -> Iterator[str]:
     """Translates a text, or the rest of it.
 
     Args:
-        translator: Translator; without wrappers if there are prefixes.
+        translator: Translates the lines.
         lines: Whole text.
         state: Progress of the translation, which starts after `state.lines` lines; it
             is updated before each window is yielded.
@@ -230,11 +231,7 @@ def translate_windows(
         with interrupted_between_calls(progress) as report:
             translations = translator.translate_window(part, batch_size, report, starts)
         if align is not None:
-            alignments = align(part, [each.text for each in translations])
-            translations = [
-                each._replace(alignment=line)
-                for each, line in zip(translations, alignments, strict=True)
-            ]
+            translations = align_hypotheses(part, translations, align)
         numbered = enumerate(translations, state.lines)
         text = "".join(record(n, translation) for n, translation in numbered)
         state.add(translations)
@@ -244,6 +241,26 @@ def translate_windows(
             f"--prefix_file has more lines than the input, which has {state.lines:,}; "
             "give one prefix (possibly empty) per line"
         )
+
+
+def align_hypotheses(
+    lines: Sequence[str], translations: Sequence[Translation], align: Align
+) -> list[Translation]:
+    """Adds the alignment of each hypothesis with its line."""
+    sources: list[str] = []
+    texts: list[str] = []
+    for line, each in zip(lines, translations, strict=True):
+        own = [each.text, *(other.text for other in each.others)]
+        sources += [line] * len(own)
+        texts += own
+    aligned = iter(align(sources, texts))
+    return [
+        each._replace(
+            alignment=next(aligned),
+            others=tuple(o._replace(alignment=next(aligned)) for o in each.others),
+        )
+        for each in translations
+    ]
 
 
 def text_record(number: int, translation: Translation) -> str:
@@ -265,11 +282,13 @@ def nbest_record(number: int, translation: Translation) -> str:
     """Formats the hypotheses of a line as an n-best list of Moses (see its manual).
 
     Each output line contains the number of the input line, from 0; the text, which may
-    itself contain `|||`; the features (the log probability); and the score.
+    itself contain `|||`; the features (the log probability); the score; and the
+    alignment, if any.
     """
-    best = ScoredText(*translation[:4])
+    best = ScoredText(*translation[:4], alignment=translation.alignment)
     return "".join(
         f"{number} ||| {each.text} ||| LogProb= {each.log_prob:.6f} "
-        f"||| {each.score:.6f}\n"
+        f"||| {each.score:.6f}"
+        + (f" ||| {each.alignment}\n" if each.alignment is not None else "\n")
         for each in (best, *translation.others)
     )

@@ -13,7 +13,7 @@ from t2t_repro.analysis.pair_attention import pair_attention
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.system.errors import UserError
-from t2t_repro.translation.sentences import SentenceSplitter
+from t2t_repro.texts.sentences import SentenceSplitter
 from tests import tiny
 
 SEARCH = DecodingConfig(2, extra_length=3)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from t2t_repro.command_line import translate_flags
+from t2t_repro.translation import build
 from tests import run_command, tiny
 from tests.sixteen_bits import needs
 
@@ -199,12 +199,25 @@ def test_alignments_follow_the_translations(trained, expected):
         assert bool(pairs) == bool(text)
 
 
+def test_hypotheses_of_an_n_best_list_are_aligned_as_in_moses(trained):
+    """The alignment is the last field, as with -print-alignment-info-in-n-best."""
+    flags = ("--nbest", "2")
+    plain, aligned = (words(trained, *flags, *more) for more in ((), ("--alignment",)))
+    assert [line.rpartition(" ||| ")[0] for line in aligned] == plain
+    best = [line for line in aligned if line.partition(" ")[0] not in ("1", "3")]
+    single = words(trained, "--alignment")
+    for line in best:
+        number, text, *_, pairs = line.split(" ||| ")
+        if single[int(number)].startswith(f"{text} ||| "):
+            assert single[int(number)] == f"{text} ||| {pairs}"
+
+
 @pytest.mark.medium
 @needs("bfloat16")
 def test_many_batches_of_one_line_are_compiled_by_default(
     trained, tmp_path, monkeypatch
 ):
-    monkeypatch.setitem(translate_flags.LINES_THAT_PAY, "float32", 6)
+    monkeypatch.setitem(build.LINES_THAT_PAY, "float32", 6)
     text, absent = tmp_path / "many.en", tmp_path / "absent" / "out.de"
     text.write_text("one two\nthree\ntwo\n" * 2)
 
@@ -234,7 +247,7 @@ def test_many_batches_of_one_line_are_compiled_by_default(
         (["--top_p", "0.5"], "--top_p needs --sampling"),
         (["--sampling", "--top_p", "1.5"], "above 0 and at most 1, not '1.5'"),
         (["--sampling", "--temperature", "0"], "from 0.001 to 1000, not '0'"),
-        (["--alignment", "--nbest", "2"], "--alignment and --nbest cannot"),
+        (["--alignment", "--split_sentences"], "--split_sentences and --alignment"),
         (["--alignment_layer", "0"], "--alignment_layer needs --alignment"),
         (["--alignment", "--alignment_layer", "7"], "decoder layer 7 does not exist"),
         (["--tensor2tensor_rules", "--min_length", "2"], "cannot be combined"),

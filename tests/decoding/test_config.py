@@ -66,11 +66,6 @@ def test_number_of_samples_is_nbest():
     assert DecodingConfig(alpha=0.5).scoring.alpha == 0.5
 
 
-def test_rejects_tensor2tensor_rules_with_sampling():
-    with pytest.raises(ValueError, match="cannot be combined with sampling"):
-        DecodingConfig(sampling=Sampling(), tensor2tensor_rules=True)
-
-
 @pytest.mark.parametrize("sampling", [None, Sampling()])
 def test_limit_is_input_length_plus_extra_length(sampling, monkeypatch):
     searches = []

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.config import DecodingConfig, Sampling
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.lexical_constraints import Terms
-from t2t_repro.models.generate import generate
 from tests.decoding.results import hypothesis, with_limits
 from tests.decoding.toy_decoders import EOS, LARGER, SMALL, MemoryDecoder
 
@@ -139,17 +138,3 @@ def test_narrow_beam_produces_all_terms(algorithm):
         if algorithm in ("marian", "transformers"):
             score = LARGER.score(source, ids, 0.0) / len(ids) ** 0.6
         np.testing.assert_allclose(result.scores[row, 0], score, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"min_length": 3}, {"no_repeat_ngram": 2}, {"tensor2tensor_rules": True}],
-)
-def test_rejects_settings_that_exclude_terms(changes):
-    terms = terms_of([[(2,)]], SMALL.vocab_size)
-    search = DecodingConfig(2, extra_length=3, **changes)
-    with pytest.raises(ValueError, match="terms cannot be combined"):
-        generate(search, SMALL, tf.ones([1, 1], tf.int32), terms=terms)
-    search = DecodingConfig(extra_length=3, sampling=Sampling())
-    with pytest.raises(ValueError, match="terms cannot be combined"):
-        generate(search, SMALL, tf.ones([1, 1], tf.int32), terms=terms)

@@ -316,7 +316,3 @@ def test_xla_compiles_the_constrained_search_with_fixed_sizes() -> None:
 def test_rejects_invalid_constraints() -> None:
     with pytest.raises(ValueError, match="no_repeat_ngram is -1"):
         Constraints(no_repeat_ngram=-1)
-    with pytest.raises(ValueError, match="tensor2tensor_rules"):
-        search_tables(
-            random_tables(1, 4), 3, tensor2tensor_rules=True, constraints=Constraints()
-        )

@@ -155,9 +155,3 @@ def test_converts_scores_to_log_probabilities_and_back():
 def test_rejects_an_unknown_algorithm():
     with pytest.raises(ValueError, match=r"algorithm is .marina..*opennmt"):
         DecodingConfig(algorithm="marina")
-
-
-@pytest.mark.parametrize("algorithm", ["marian", "transformers", "opennmt"])
-def test_rejects_tensor2tensor_rules_with_another_algorithm(algorithm):
-    with pytest.raises(ValueError, match=f"requires algorithm t2t, not {algorithm}"):
-        DecodingConfig(algorithm=algorithm, tensor2tensor_rules=True)

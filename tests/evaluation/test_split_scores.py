@@ -14,7 +14,7 @@ from t2t_repro.evaluation.split_scores import (
 )
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.translation.translation import Translation
+from t2t_repro.texts.translation import Translation
 from tests import tiny
 
 

@@ -1,17 +1,20 @@
 """The compiled search returns the translations of the plain search."""
 
+import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro import fast
-from t2t_repro.decoding.config import DecodingConfig, Sampling
-from t2t_repro.fast import compiled_search, int8_matmul, xla_kernels
-from t2t_repro.fast.compiled_search import CompiledSearch
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast import int8_matmul, thresholds, xla_kernels
+from t2t_repro.fast.compiled_search import CompiledSearch, pad_length
 from t2t_repro.fast.quantization import RangeObserver, quantize_model
-from t2t_repro.models.generate import generate
+from t2t_repro.fast.searchers import CompiledSearcher
+from t2t_repro.models.searcher import EncodedBatch, PlainSearcher
 from t2t_repro.translation.translator import Translator
 from tests import tiny
 
@@ -50,8 +53,8 @@ def test_compiled_search_equals_the_plain_search(
     search = replace(SEARCH, **changes)
     chosen = models if ensemble else models[:1]
     plain = Translator(chosen, tokenizer, search)
-    for_few = CompiledSearch(chosen, search)
-    compiled = Translator(chosen, tokenizer, search, for_few=for_few)
+    searcher = CompiledSearcher(chosen, tokenizer, search)
+    compiled = Translator(chosen, tokenizer, search, searcher=searcher)
     expected = list(plain.translate_lines(LINES, batch_size=1))
     results = list(compiled.translate_lines(LINES, batch_size=batch_size))
     assert [each.text for each in results] == [each.text for each in expected]
@@ -73,9 +76,8 @@ def test_compiled_int8_search_equals_the_int8_search(tokenizer):
         list(Translator(model, tokenizer, SEARCH).translate_lines(LINES))
     quantize_model(model, observer.bounds(1.0))
     plain = Translator(model, tokenizer, SEARCH)
-    compiled = Translator(
-        model, tokenizer, SEARCH, for_few=CompiledSearch([model], SEARCH)
-    )
+    searcher = CompiledSearcher([model], tokenizer, SEARCH)
+    compiled = Translator(model, tokenizer, SEARCH, searcher=searcher)
     expected = list(plain.translate_lines(LINES, batch_size=1))
     results = list(compiled.translate_lines(LINES, batch_size=1))
     assert [each.text for each in results] == [each.text for each in expected]
@@ -84,24 +86,46 @@ def test_compiled_int8_search_equals_the_int8_search(tokenizer):
     np.testing.assert_allclose(*scores, atol=2e-3)
 
 
-def test_compiles_only_a_few_short_sentences(models, tokenizer, monkeypatch):
+@pytest.fixture
+def avx2(monkeypatch):
     fast.install("CPU")
-    monkeypatch.setattr(compiled_search, "uses_avx512", lambda: False)
-    search = CompiledSearch(models[:1], replace(SEARCH, extra_length=50))
+    monkeypatch.setattr(thresholds, "uses_avx512", lambda: False)
+
+
+def searcher_of(models, tokenizer=None, compile_after=0.0, **changes):
+    tokenizer = tokenizer or SimpleNamespace(target=None)
+    search = replace(SEARCH, **changes)
+    return CompiledSearcher(models, tokenizer, search, compile_after)
+
+
+def test_compiles_only_a_few_short_sentences(models, avx2, monkeypatch):
+    searcher = searcher_of(models[:1], extra_length=50)
+    assert searcher.find_program(8, 1) == (8, 32)
+    assert searcher.find_program(9, 1) is None
     # Searches of an ensemble do not run at once.
-    ensemble = CompiledSearch(models, SEARCH)
-    assert search.is_ready(8, 1) and not ensemble.is_ready(8, 1)
-    assert search.is_parallel(8) and not ensemble.is_parallel(1)
-    assert not search.is_parallel(9)
-    monkeypatch.setattr(compiled_search, "uses_avx512", lambda: True)
-    search = CompiledSearch(models[:1], replace(SEARCH, extra_length=50))
-    assert search.is_ready(1, 1) and search.is_ready(4, 192)
+    assert searcher_of(models).find_program(8, 1) is None
+    monkeypatch.setattr(thresholds, "uses_avx512", lambda: True)
+    searcher = searcher_of(models[:1], extra_length=50)
+    assert searcher.find_program(1, 1) and searcher.find_program(4, 192)
     # A source of 193 tokens is padded to 224, and may take 274 steps.
-    assert not search.is_ready(1, 193)
-    assert not search.is_ready(5, 1)
-    # Prefixes are translated without the compiled search.
-    for_few = CompiledSearch(models[:1], SEARCH)
-    translator = Translator(models[:1], tokenizer, SEARCH, for_few=for_few)
+    assert searcher.find_program(1, 193) is None
+    assert searcher.find_program(5, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("sentences", "most", "expected"),
+    [(1, 32, 1), (4, 32, 4), (5, 32, 3), (16, 32, 8), (18, 32, 18), (4, 2, 2)],
+)
+def test_more_than_a_few_sentences_are_divided(
+    models, avx2, monkeypatch, sentences, most, expected
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(2))
+    assert searcher_of(models[:1]).rows_of_few(sentences, most) == expected
+
+
+def test_prefixes_are_searched_without_a_program(models, tokenizer, avx2, monkeypatch):
+    searcher = searcher_of(models[:1], tokenizer)
+    translator = Translator(models[:1], tokenizer, SEARCH, searcher=searcher)
     monkeypatch.setattr(
         CompiledSearch, "__call__", lambda *_: pytest.fail("CompiledSearch was called")
     )
@@ -110,37 +134,36 @@ def test_compiles_only_a_few_short_sentences(models, tokenizer, monkeypatch):
 
 
 @pytest.mark.medium
-def test_a_thread_compiles_shapes_that_took_long(models):
-    fast.install("CPU")
-    search = CompiledSearch(models[:1], replace(SEARCH, beam_size=1), compile_after=2.0)
+def test_a_thread_compiles_shapes_that_took_long(models, avx2):
+    searcher = searcher_of(models[:1], compile_after=2.0, beam_size=1)
     # The first time of each shape, 9 s, does not count.
     times = [(2, 17, 9.0), (1, 3, 9.0), (2, 17, 1.5), (1, 3, 1.9), (2, 9, 0.6)]
     for sentences, source, seconds in times:
-        assert not search.is_ready(sentences, source)
-        search.add(sentences, source, seconds)
-    assert [*search._compiled] == [(2, 32)]
-    search._compiled[2, 32].result()
+        assert searcher.find_program(sentences, source) is None
+        searcher.add(sentences, source, seconds)
+    assert [*searcher._compiled] == [(2, 32)]
+    searcher.wait()
     # A program also serves sources of half of its length.
-    search._compiled[2, 64] = search._compiled[2, 32]
-    ready = [search._ready_shape(2, n) for n in (3, 32, 33, 65)]
+    searcher._compiled[2, 64] = searcher._compiled[2, 32]
+    ready = [searcher.find_program(2, n) for n in (3, 32, 33, 65)]
     assert ready == [(2, 32), (2, 32), (2, 64), None]
     # One of several parallel searches also serves a sentence less.
-    search._most_per_core = 0
-    assert not search.is_ready(1, 3)
-    search._most_per_core = 2
-    assert search._ready_shape(1, 3) == (2, 32) and not search.is_ready(3, 3)
-    plain = Translator(models[:1], None, search._search)
+    assert searcher.find_program(1, 3) == (2, 32)
+    assert searcher.find_program(3, 3) is None
+    del searcher._compiled[2, 64]
+    plain = PlainSearcher(models[:1], SimpleNamespace(target=None), searcher.config)
     for inputs in ([[5, 6, 1], [7, 1, 0]], [[5] * 31 + [1]]):
         inputs = tf.constant(inputs)
-        expected, scores = plain.translate_ids(inputs)
-        ids, ours = search(inputs)
+        expected, scores = plain.search(inputs)
+        ids, ours = searcher.search_batch(None, EncodedBatch(inputs))
         np.testing.assert_array_equal(ids[:, :, : expected.shape[2]], expected)
         np.testing.assert_allclose(ours, scores, atol=1e-4)
-    assert search._search_memories.experimental_get_tracing_count() == 1
+    program = searcher._search_few._search_memories
+    assert program.experimental_get_tracing_count() == 1
     kernel = models[0].decoder.layer_0.feed_forward.hidden.kernel
     before = kernel.numpy()
     kernel.assign(before + 1.0)
-    assert not search.is_ready(1, 3)
+    assert searcher.find_program(1, 3) is None
     kernel.assign(before)
 
 
@@ -161,7 +184,8 @@ def test_programs_of_parallel_searches_do_not_use_ynnpack():
     # Softmax, its sum over blocks and the maxima of top_k are large reductions.
     model = tiny.random_model(vocab_divisor=40_007)
     search = CompiledSearch([model], replace(SEARCH, beam_size=8, min_length=3))
-    assert not search._may_crash(4)
+    assert not search.may_crash(4)
+    search.copy_weights()
     inputs = tf.ones([4, 160], tf.int32)
     program = search._search_memories.experimental_get_compiler_ir(
         inputs, search._read(inputs)
@@ -170,16 +194,4 @@ def test_programs_of_parallel_searches_do_not_use_ynnpack():
 
 
 def test_lengths_are_padded_to_multiples_of_32():
-    lengths = [compiled_search._padded_length(n) for n in (3, 4, 32, 33)]
-    assert lengths == [32, 32, 32, 64]
-
-
-@pytest.mark.parametrize(
-    "changes", [{"sampling": Sampling()}, {"tensor2tensor_rules": True}], ids=str
-)
-def test_rejects_sampling_and_tensor2tensor_rules(models, changes):
-    search = replace(SEARCH, **changes)
-    with pytest.raises(ValueError, match="supports neither sampling"):
-        CompiledSearch(models[:1], search)
-    with pytest.raises(ValueError, match="width cannot be combined"):
-        generate(search, None, tf.constant([[5, 1]]), width=4)
+    assert [pad_length(n) for n in (3, 4, 32, 33)] == [32, 32, 32, 64]

@@ -182,6 +182,7 @@ def test_compiled_search_has_kernels(computed_in):
     with precision(computed_in):
         model = toy.model()
     search = CompiledSearch([model], DecodingConfig(4))
+    search.copy_weights()
     inputs = tf.constant([[2] * 15 + [1]])
     memories = search._read(inputs)
     assert operations_without_kernel(search._read.get_concrete_function()) == {}

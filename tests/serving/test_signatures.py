@@ -22,10 +22,11 @@ from t2t_repro.serving.attention_signature import (
     AttentionSignature,
 )
 from t2t_repro.serving.signatures import ServingModule
+from t2t_repro.texts.division import Division
+from t2t_repro.texts.pipeline import Pipeline
+from t2t_repro.texts.placeholders import Placeholders
+from t2t_repro.texts.sentences import SentenceSplitter
 from t2t_repro.translation.pair_scores import PairScorer
-from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
-from t2t_repro.translation.sentences import SentenceSplitter
-from t2t_repro.translation.text_translator import TextTranslator
 from t2t_repro.translation.translator import Translator
 from tests.serving import small
 
@@ -79,8 +80,9 @@ def test_sentences_are_translated_separately_as_in_python(
     long = " ".join(small.sentences(20))
     texts = ["One two. Three!\r\n\n four ", " \n", *TEXTS, "Five.\u2028Six", long]
     splitter = SentenceSplitter(tokenizer, small.MAX_INPUT_LENGTH, "en")
-    keeper = PlaceholderTranslator(translator, Placeholders([]), None)
-    whole = TextTranslator(keeper, splitter, True).translate_window(texts)
+    rule = Division(splitter, by_sentence=True)
+    pipeline = Pipeline(translator, Placeholders([]), None, division=rule)
+    whole = pipeline.translate_window(texts)
     outputs = call(module, "split_sentences", texts)
     assert decoded(outputs["translations"]) == [each.text for each in whole]
     assert re.findall(r"\s*\n\s*", whole[0].text) == ["\r\n\n "]

@@ -50,7 +50,7 @@ def test_loss_of_an_empty_split_is_0():
 def test_scores_of_another_tokenizer_are_not_compared(
     tmp_path, monkeypatch, data, is_other
 ):
-    for name in ("ValidationLoss", "Translator", "search_of", "named_variables"):
+    for name in ("ValidationLoss", "build_translator", "named_variables"):
         monkeypatch.setattr(scoring, name, MagicMock())
     checkpoints.save(tmp_path, 5, {"w": np.zeros(1)}, meta={"data": data})
     lines = []

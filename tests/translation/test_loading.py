@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.translation import loading
+from t2t_repro.translation.build import build_translator
 from t2t_repro.translation.loading import load_models
 from tests import tiny
 
@@ -23,14 +25,13 @@ pytestmark = pytest.mark.medium
 def test_search_settings_default_to_the_model(trained):
     loaded = load_models(str(trained.model_dir))
     assert loaded.checkpoints == [str(trained.model_dir / "averaged")]
-    assert loaded.translator().search == DecodingConfig(
-        beam_size=2, alpha=0.6, extra_length=2
-    )
+    expected = DecodingConfig(beam_size=2, alpha=0.6, extra_length=2)
+    assert build_translator(loaded).search == expected
     loaded = load_models(trained.model_dir, "latest")
     assert loaded.checkpoints == [
         str(trained.model_dir / "checkpoints" / "step-00000004")
     ]
-    search = loaded.translator(beam_size=3, alpha=0.0).search
+    search = loaded.search(beam_size=3, alpha=0.0)
     assert search == DecodingConfig(beam_size=3, alpha=0.0, extra_length=2)
 
 
@@ -38,7 +39,7 @@ def test_a_length_limit_of_zero_is_rejected(trained):
     loaded = load_models(trained.model_dir)
     assert loaded.search(extra_length=0).longest(3) == 3
     fixed = loaded.hparams.replace(decode_length_factor=0.0, decode_extra_length=9)
-    loaded = loaded._replace(hparams=fixed)
+    loaded = replace(loaded, hparams=fixed)
     assert loaded.search(extra_length=1).longest(3) == 1
     with pytest.raises(UserError, match="extra_length is 0, so every translation"):
         loaded.search(extra_length=0)

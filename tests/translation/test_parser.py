@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.texts.translation import ScoredText, Translation
 from t2t_repro.translation.parser import Parser, words_of
-from t2t_repro.translation.translation import ScoredText, Translation
 
 
 class Tagger:
     """A fake translator that looks up lines in a table."""
 
-    search = DecodingConfig()
-    max_input_length = 7
     limit = "7 subwords"
 
     def __init__(self, table):
@@ -63,8 +60,7 @@ def test_uses_the_first_hypothesis_that_is_a_tree():
 
 def test_fingerprint_differs_from_that_of_the_translator():
     parser = Parser(Tagger({}))
-    assert parser.fingerprint() == "trees:f"
-    assert parser.max_input_length == 7
+    assert (parser.fingerprint(), parser.limit) == ("trees:f", "7 subwords")
 
 
 def test_words_are_split_at_any_space_and_brackets_escaped():

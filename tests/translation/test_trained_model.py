@@ -128,10 +128,8 @@ def test_it_translates_texts_of_several_lines_and_sentences(model):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"nbest": 1, "split_sentences": True}, "nbest cannot be .* split_sentences"),
-        ({"terms": [[], []], "split_sentences": True}, "a list of terms cannot be"),
-        ({"alignment": True, "split_sentences": True}, "alignment cannot be"),
-        ({"nbest": 3, "beam_size": 2}, "nbest is 3"),
+        ({"terms": [[], []], "split_sentences": True}, "and a list of terms cannot be"),
+        ({"nbest": 3, "beam_size": 2}, "nbest 3 exceeds the beam size 2"),
         ({"prefixes": ["a"]}, "2 sentences, but 1 prefixes"),
         ({"prefixes": ["", "neun " * 50]}, "'neun neun .* translation at most"),
         ({"terms": [["a"]]}, "2 sentences, but 1 terms"),
@@ -140,17 +138,14 @@ def test_it_translates_texts_of_several_lines_and_sentences(model):
         ({"terms": [["a"], [" "]]}, "blank term"),
         ({"terms": {"a  b": "c", "a b": "d"}}, "a source term twice"),
         ({"terms": {"a": 5}}, r"terms\[0\] must be a string, not 5"),
-        ({"terms": {}, "prefixes": ["a", "b"]}, "terms cannot be combined"),
-        ({"placeholders": "all", "prefixes": ["a", "b"]}, "placeholders cannot be"),
         (
             {"placeholders": "tags", "terms": {"one": "<b>eins</b>"}},
             "'<b>eins</b>' contains the placeholder '<b>'",
         ),
         ({"placeholders": ["("]}, "not a valid regular expression"),
         ({"unknown": "drop"}, "unknown is 'drop', must be one of"),
-        ({"unknown": "forbid", "never": [7]}, "unknown cannot be combined with never"),
-        ({"sampling": Sampling(), "beam_size": 2}, "beam_size cannot be combined"),
-        ({"sampling": Sampling(), "algorithm": "t2t"}, "algorithm cannot be combined"),
+        ({"unknown": "forbid", "never": [7]}, "unknown and never cannot be combined"),
+        ({"sampling": Sampling(), "algorithm": "t2t"}, "sampling and algorithm cannot"),
         ({"algorithm": ["t2t"]}, r"algorithm is \['t2t'\], must be one of"),
         ({"never": 5}, "never must be token ids, not 5"),
         ({"terms": 3}, "one list per sentence"),
@@ -208,7 +203,7 @@ def test_rejects_a_value_other_than_pairs(model):
 
 
 def test_n_best_lists_are_for_single_lines(model):
-    with pytest.raises(ValueError, match=r"nbest cannot be .* with a line break"):
+    with pytest.raises(ValueError, match="a text with a line break and nbest"):
         model.translate("one\ntwo", nbest=2)
 
 

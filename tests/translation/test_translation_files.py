@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 
 from t2t_repro.system.errors import UserError
-from t2t_repro.translation.text_translator import MOST_TEXT_CHARACTERS
-from t2t_repro.translation.translation import ScoredText, Translation
+from t2t_repro.texts.division import MOST_TEXT_CHARACTERS
+from t2t_repro.texts.translation import ScoredText, Translation
 from t2t_repro.translation.translation_files import (
     InputText,
     TranslationState,

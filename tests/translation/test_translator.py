@@ -1,21 +1,18 @@
 """Tests of the translator from text to text."""
 
-import os
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig, Sampling
-from t2t_repro.translation.parallel_batches import rows_at_once, rows_of_few
-from t2t_repro.translation.translator import (
-    MOST_CHARACTERS,
-    Translation,
-    Translator,
-    windows,
-)
+from t2t_repro.fast.searchers import ParallelSearcher
+from t2t_repro.models.searcher import PlainSearcher
+from t2t_repro.texts.sentences import MOST_CHARACTERS
+from t2t_repro.texts.translation import Translation
+from t2t_repro.texts.windows import windows
+from t2t_repro.translation.translator import Translator
 from tests import tiny
 
 SEARCH = DecodingConfig(beam_size=3, extra_length=3)
@@ -58,19 +55,26 @@ def short(model, tokenizer):
 
 def spelling(model, tokenizer, text):
     """Returns a translator whose output contains the token with the given text."""
-    translator = Translator(
-        model, tokenizer, DecodingConfig(beam_size=1, extra_length=1)
-    )
     token = next(n for n in range(tiny.VOCAB_SIZE) if decoded(tokenizer, n) == text)
     row = np.full((1, 1, 3), token, np.int32)
     row[0, 0, 1] = 10
+    search = DecodingConfig(beam_size=1, extra_length=1)
+    searcher = Answers(model, tokenizer, search, row, np.zeros([1, 1]))
+    return Translator(model, tokenizer, search, searcher=searcher)
 
-    def translate_ids(inputs, *_, **__):
-        rows = tf.shape(inputs)[0]
-        return tf.repeat(tf.constant(row), rows, axis=0), tf.zeros([rows, 1])
 
-    translator.translate_ids = translate_ids
-    return translator
+class Answers(PlainSearcher):
+    """A searcher with given results, which stores its batches."""
+
+    def __init__(self, model, tokenizer, search, ids, scores):
+        super().__init__([model], tokenizer, search)
+        self.found = tf.constant(ids), tf.constant(scores, tf.float32)
+        self.batches = []
+
+    def search(self, inputs, prefixes=None, terms=None):
+        self.batches.append(inputs)
+        rows = tf.range(tf.shape(inputs)[0])
+        return [tf.gather(each, rows % len(each)) for each in self.found]
 
 
 def decoded(tokenizer, token):
@@ -110,40 +114,14 @@ def test_windows_and_progress_cover_every_line_in_order(translator, one_by_one):
     assert sum(counts) == len(LINES)
 
 
-@pytest.mark.parametrize(
-    ("sentences", "batch_size", "cores", "expected"),
-    [(64, 32, 2, 32), (33, 32, 2, 17), (3, 32, 2, 2), (1, 32, 2, 1), (9, 4, 1, 4)],
-)
-def test_few_sentences_occupy_all_cores(
-    sentences, batch_size, cores, expected, monkeypatch
-):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(cores))
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
-    assert rows_at_once(sentences, batch_size) == expected
-
-
-@pytest.mark.parametrize(
-    ("sentences", "batch_size", "expected"),
-    [(1, 32, 1), (4, 32, 4), (5, 32, 3), (8, 32, 4), (4, 2, 2), (1, 1, 1)],
-)
-def test_more_than_a_few_sentences_are_divided(
-    sentences, batch_size, expected, monkeypatch
-):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(2))
-    few = SimpleNamespace(most_together=4, is_parallel=lambda rows: rows <= 4)
-    assert rows_of_few(sentences, batch_size, few) == expected
-    few.is_parallel = lambda rows: False
-    assert rows_of_few(8, batch_size, few) == 8
-
-
-# With the reference implementations, each thread would optimize the graph.
 @pytest.mark.medium
 @pytest.mark.usefixtures("fast_implementations")
 def test_parallel_translation_causes_no_retracing_warning(
     model, tokenizer, one_by_one, sixteen_cores
 ):
     """TensorFlow warns if a function is traced by several threads at once."""
-    fresh = Translator(model, tokenizer, SEARCH)
+    searcher = ParallelSearcher([model], tokenizer, SEARCH)
+    fresh = Translator(model, tokenizer, SEARCH, searcher=searcher)
     result = list(fresh.translate_lines(LINES * 4, batch_size=2))
     assert_same(result, one_by_one * 4)
     assert sixteen_cores.text == ""
@@ -239,17 +217,11 @@ def test_scores_are_log_probabilities_over_the_length_penalty(nbest):
 def test_tensor2tensor_rules_use_the_batches_of_tensor2tensor(model, tokenizer):
     """Texts are stripped and sorted by number of words; all cores share a batch."""
     search = replace(SEARCH, tensor2tensor_rules=True)
-    translator = Translator(model, tokenizer, search)
-    batches = []
-
-    def translate_batches(inputs, prefixes, terms):
-        batches.extend(translator.decode(ids).numpy().tolist() for ids in inputs)
-        raise StopIteration
-
-    translator.translate_batches = translate_batches
+    answers = Answers(model, tokenizer, search, [[[10, 1]]], [[0.0]])
+    translator = Translator(model, tokenizer, search, searcher=answers)
     lines = ["seventeen", " one two ", "", "ten", "a b c", "two one", "x"]
-    with pytest.raises(StopIteration):
-        translator.translate_window(lines, batch_size=2)
+    translator.translate_window(lines, batch_size=2)
+    batches = [translator.decode(ids).numpy().tolist() for ids in answers.batches]
     assert batches == [
         [b"a b c", b"one two"],
         [b"two one", b"seventeen"],
@@ -278,14 +250,12 @@ def test_hypotheses_do_not_depend_on_nbest(nbest):
         ]
 
 
-def test_omits_missing_hypotheses(model, tokenizer, monkeypatch):
-    monkeypatch.setattr(
-        os, "sched_getaffinity", lambda process: {0}
-    )  # Both lines are one batch.
-    translator = Translator(model, tokenizer, DecodingConfig(beam_size=3, nbest=3))
-    ids = tf.constant([[[10, 1], [0, 0], [0, 0]], [[10, 11], [10, 1], [0, 0]]])
-    scores = tf.constant([[-0.5, -1e7, -1e7], [-0.25, -0.75, -1e7]])
-    translator.translate_ids = lambda *_, **__: (ids, scores)
+def test_omits_missing_hypotheses(model, tokenizer):
+    search = DecodingConfig(beam_size=3, nbest=3)
+    ids = [[[10, 1], [0, 0], [0, 0]], [[10, 11], [10, 1], [0, 0]]]
+    scores = [[-0.5, -1e7, -1e7], [-0.25, -0.75, -1e7]]
+    answers = Answers(model, tokenizer, search, ids, scores)
+    translator = Translator(model, tokenizer, search, searcher=answers)
     one, two = translator.translate_window(["one", "one"])
     assert (one.score, one.tokens, one.others) == (-0.5, 2, ())
     assert (two.score, two.tokens) == (-0.25, 2)

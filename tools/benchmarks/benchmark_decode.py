@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measure(args: Namespace, tables: Result) -> None:
     """Times all programs; `tables` gets their speeds and ratios."""
     from t2t_repro.fast import int8_matmul
-    from t2t_repro.fast.compiled_search import most_sentences
+    from t2t_repro.fast.thresholds import few_sentences
     from t2t_repro.models import precision
 
     contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
@@ -107,7 +107,7 @@ def measure(args: Namespace, tables: Result) -> None:
         )
         for name in (FLOAT32, INT8)
         if name in contenders
-        for together, per_core in [most_sentences(name == INT8)]
+        for together, per_core in [few_sentences(name == INT8)]
     }
     pairs = [*PAIRS, *((FLOAT32, title) for title in reduced)]
     others = contenders.keys() - SMALL

@@ -25,8 +25,7 @@ from benchmarks.report import SPEED, Result, add_process, ratios, say, written
 from t2t_repro.command_line import cli
 
 if TYPE_CHECKING:
-    from t2t_repro.fast.compiled_search import CompiledSearch
-    from t2t_repro.translation.translator import Translator
+    from t2t_repro.models.searcher import Searcher
 
 Ids = npt.NDArray[np.int32]
 FIRST_ID = 3  # After PAD, EOS and the unknown token.
@@ -240,12 +239,12 @@ def search_of(settings: Namespace) -> Any:
 def t2t_repro(fields: Mapping[str, Any]) -> None:
     """Translates as `python -m t2t_repro.translate` does."""
     settings = Namespace(**fields)
-    from t2t_repro.fast.compiled_search import SECONDS_THAT_PAY, CompiledSearch
+    from t2t_repro.fast.parallel_batches import give_each_batch_a_core
     from t2t_repro.fast.quantization import ActivationRange, quantize_model
+    from t2t_repro.fast.searchers import fastest_searcher
+    from t2t_repro.fast.thresholds import SECONDS_THAT_PAY
     from t2t_repro.models.precision import precision
     from t2t_repro.tokenizers.load import load_tokenizer
-    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
-    from t2t_repro.translation.translator import Translator
 
     # None: as on a terminal, where a thread compiles after some sentences.
     compile_after = {None: SECONDS_THAT_PAY, True: 0.0, False: None}[settings.xla]
@@ -260,36 +259,34 @@ def t2t_repro(fields: Mapping[str, Any]) -> None:
         quantize_model(model, ranges)
     tokenizer = load_tokenizer(work_dir / VOCABULARY)
     search = search_of(settings)
-    for_few = None
-    if compile_after is not None:
-        for_few = CompiledSearch([model], search, compile_after)
-    translator = Translator(model, tokenizer, search, for_few=for_few)
-    translate_in_turn(settings, translator, for_few)
+    searcher = fastest_searcher([model], tokenizer, search, compile_after)
+    search_batches_in_turn(settings, searcher)
 
 
-def translate_in_turn(
-    settings: Namespace, translator: Translator, for_few: CompiledSearch | None = None
-) -> None:
+def search_batches_in_turn(settings: Namespace, searcher: Searcher) -> None:
     """Translates the workload of each request; answers with the ids of all outputs.
 
-    If the translator's compiled search, `for_few`, compiles in a thread, the first
-    request for a few sentences waits for it.
+    If the searcher compiles in a thread, the first request for a few sentences waits
+    for it.
     """
     import tensorflow as tf
 
-    from t2t_repro.translation.parallel_batches import rows_of_few, rows_or_few
+    from t2t_repro.fast.searchers import CompiledSearcher
+    from t2t_repro.models.searcher import EncodedBatch
 
     def translate(batches: Ids) -> list[list[int]]:
-        ids = batches.reshape(-1, settings.length)
-        if for_few is not None:
-            rows = rows_of_few(len(ids), settings.batch_size, for_few)
+        ids, most = batches.reshape(-1, settings.length), settings.batch_size
+        if isinstance(searcher, CompiledSearcher):
+            rows = searcher.rows_of_few(len(ids), most)
             for _ in range(2):  # The first time does not count.
-                for_few.add(rows, settings.length, WARM_UP)
-            for_few.wait()
-        lengths = [settings.length] * len(ids)
-        size = rows_or_few(lengths, settings.batch_size, for_few)
-        parts = [tf.constant(ids[n : n + size]) for n in range(0, len(ids), size)]
-        best = [ids.numpy()[:, 0] for ids, _ in translator.translate_batches(parts)]
+                searcher.add(rows, settings.length, WARM_UP)
+            searcher.wait()
+        size = searcher.batch_size([settings.length] * len(ids), most, False)
+        parts = [
+            EncodedBatch(tf.constant(ids[n : n + size]))
+            for n in range(0, len(ids), size)
+        ]
+        best = [ids.numpy()[:, 0] for ids, _ in searcher.search_all(parts, most)]
         return [row.tolist() for rows in best for row in rows]
 
     search_in_turn(settings, translate)
@@ -305,10 +302,10 @@ def products(fields: Mapping[str, Any]) -> None:
     import tensorflow as tf
 
     from benchmarks.package import matmuls_of_a_step, prepack
+    from t2t_repro.fast.parallel_batches import batches_at_once, give_each_batch_a_core
     from t2t_repro.models.precision import precision
-    from t2t_repro.translation import parallel_batches
 
-    parallel_batches.give_each_batch_a_core()
+    give_each_batch_a_core()
     d_model, dtype = settings.d_model, tf.as_dtype(settings.precision)
     with precision(settings.precision):
         groups = matmuls_of_a_step(random_model(settings))
@@ -329,7 +326,7 @@ def products(fields: Mapping[str, Any]) -> None:
 
     def run(batches: Ids) -> None:
         rows = batches[..., 0].size
-        size = parallel_batches.rows_at_once(rows, settings.batch_size)
+        size = min(settings.batch_size, -(-rows // batches_at_once()))
         sizes = [min(size, rows - n) for n in range(0, rows, size)]
         inputs = [tf.ones([n * settings.beam_size, d_model], dtype) for n in sizes]
         with ThreadPoolExecutor(os.cpu_count()) as pool:

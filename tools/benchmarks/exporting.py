@@ -19,7 +19,7 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers.load import load_tokenizer
-from t2t_repro.translation.loading import search_of
+from t2t_repro.translation.options import TranslationOptions
 from t2t_repro.translation.translator import Translator
 
 
@@ -32,7 +32,7 @@ def translator(fields: Mapping[str, Any]) -> None:
     """
     settings = Namespace(**fields)
     model, tokenizer, hparams = _load(settings)
-    search = search_of(hparams, tokenizer)
+    search = TranslationOptions().search(hparams, tokenizer)
     started = time.perf_counter()
     export(ServingModule([model], tokenizer, search), Path(settings.export_dir))
     variables = named_variables(model).values()

@@ -67,11 +67,16 @@ def import_marian(settings: Namespace) -> None:
 def t2t_repro(fields: Mapping[str, Any]) -> None:
     """Translates as `python -m t2t_repro.translate` does with the imported model."""
     settings = Namespace(**fields)
+    from t2t_repro.fast.parallel_batches import give_each_batch_a_core
+    from t2t_repro.fast.searchers import fastest_searcher
     from t2t_repro.translation.loading import load_models
-    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core(settings.xla)
     loaded = load_models(Path(settings.work_dir) / MODEL)
-    decoding.translate_in_turn(
-        settings, loaded.translator(0.0 if settings.xla else None)
+    searcher = fastest_searcher(
+        loaded.models,
+        loaded.tokenizer,
+        loaded.search(),
+        0.0 if settings.xla else None,
     )
+    decoding.search_batches_in_turn(settings, searcher)

@@ -91,12 +91,13 @@ def draw(
         log: Function that prints a line of progress.
     """
     from t2t_repro.evaluation.bleu import sacre_bleu
+    from t2t_repro.fast.parallel_batches import give_each_batch_a_core
+    from t2t_repro.translation.build import build_translator
     from t2t_repro.translation.loading import load_models
-    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
     loaded = load_models(model_dir, checkpoint)
-    translator = loaded.translator()
+    translator = build_translator(loaded)
     sources, references = zip(*pairs, strict=True)
 
     def bleu() -> float:

@@ -241,9 +241,8 @@ class BatchWideT2TSearch(T2TSearch):
     """
 
     def __post_init__(self) -> None:
-        """Rejects constraints, which tensor2tensor does not have."""
-        if self.constraints:
-            raise ValueError("tensor2tensor_rules cannot be combined with constraints")
+        """Requires that there are no constraints, which tensor2tensor lacks."""
+        assert self.constraints is None
 
     def limits(self, limits: tf.Tensor) -> tf.Tensor:
         """Returns the largest limit for every sentence."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.translation.translation import Translation
-from t2t_repro.translation.translator import Translator
-from t2t_repro.translation.wrapper import Progress, TranslatorWrapper
+from t2t_repro.texts.translation import Translation
 
 
 def read_terms(path: Path) -> dict[str, str]:
@@ -39,31 +37,30 @@ def read_terms(path: Path) -> dict[str, str]:
     return terms
 
 
-class TermTranslator(TranslatorWrapper):
-    """Translates with lexical constraints.
+class RequiredTerms:
+    """Lexical constraints of lines, and the number that their translations contain.
 
     If a line contains a source term as whole words in the same spelling, its
     translation contains the target term once. If source terms overlap, the longest has
-    priority. Lines without terms are translated without constraints, so that terms do
-    not change them.
+    priority.
 
     Args:
-        translator: Translator with beam search.
         terms: Target terms by source term, or the target terms of each line. Lines
             must then be translated in their order.
+        spell: Function that returns how translations spell terms, without those that
+            the vocabulary cannot spell; see `Translator.spell_terms`.
 
     Attributes:
+        fingerprint: Text that identifies the terms.
         needed: Number of target terms required so far.
         met: Number of those terms that appear in the translations.
         unwritable: Target terms that the vocabulary cannot spell and ignores.
     """
 
-    translator: Translator
-
     def __init__(
         self,
-        translator: Translator,
         terms: Mapping[str, str] | Sequence[Sequence[str]],
+        spell: Callable[[Sequence[str]], dict[str, str]],
     ) -> None:
         targets: Iterable[str]
         if isinstance(terms, Mapping):
@@ -73,19 +70,46 @@ class TermTranslator(TranslatorWrapper):
             self._terms, self._rows = {}, iter(terms)
             targets = itertools.chain.from_iterable(terms)
         digest = hashlib.sha256(repr(sorted(self._terms.items())).encode())
-        super().__init__(translator, f"terms:{digest.hexdigest()}:")
+        self.fingerprint = f"terms:{digest.hexdigest()}:"
         self.needed = 0
         self.met = 0
         self._pattern = whole_words(self._terms)
         targets = list(dict.fromkeys(targets))
-        self._written = translator.written_terms(targets)
-        self.unwritable = [term for term in targets if term not in self._written]
+        self._spelled = spell(targets)
+        self.unwritable = [term for term in targets if term not in self._spelled]
 
-    def required_terms(self, line: str) -> list[str]:
-        """Returns the target terms that the translation of a line must contain."""
+    def of_lines(self, lines: Sequence[str]) -> list[list[str]]:
+        """Returns the target terms that the translations of lines must contain."""
+        if self._rows is not None:
+            return [list(row) for row in itertools.islice(self._rows, len(lines))]
         # Any white space between the words of a term counts as one space.
-        sources = self._pattern.findall(" ".join(line.split()))
-        return list(dict.fromkeys(self._terms[source] for source in sources))
+        found = (self._pattern.findall(" ".join(line.split())) for line in lines)
+        return [
+            list(dict.fromkeys(self._terms[source] for source in sources))
+            for sources in found
+        ]
+
+    def select_spelled(self, required: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Returns the terms of each line that the vocabulary can spell."""
+        return [[term for term in row if term in self._spelled] for row in required]
+
+    def check(
+        self, required: Sequence[Sequence[str]], translations: Sequence[Translation]
+    ) -> list[Translation]:
+        """Adds the missing terms of each translation, and counts the others.
+
+        Args:
+            required: Result of `of_lines`.
+            translations: Translations of the same lines.
+        """
+        checked = []
+        for terms, translation in zip(required, translations, strict=True):
+            missing = missing_terms(terms, translation.text, self._spelled)
+            checked.append(translation._replace(missing_terms=tuple(missing)))
+            spelled = [term for term in terms if term in self._spelled]
+            self.needed += len(spelled)
+            self.met += sum(term not in missing for term in spelled)
+        return checked
 
     def summary(self) -> str:
         """Returns a line with the number of required terms."""
@@ -93,42 +117,18 @@ class TermTranslator(TranslatorWrapper):
             f"{self.met:,} of {self.needed:,} required terms appear in the translations"
         )
 
-    def _translate(
-        self, lines: Sequence[str], batch_size: int, progress: Progress
-    ) -> list[Translation]:
-        if self._rows is None:
-            required = [self.required_terms(line) for line in lines]
-        else:
-            required = [list(row) for row in itertools.islice(self._rows, len(lines))]
-        spelled = [[term for term in row if term in self._written] for row in required]
-        translations: dict[int, Translation] = {}
-        for constrained in (False, True):
-            indices = [n for n, row in enumerate(spelled) if bool(row) is constrained]
-            part = self.translator.translate_window(
-                [lines[n] for n in indices],
-                batch_size,
-                progress,
-                terms=[spelled[n] for n in indices] if constrained else None,
-            )
-            for n, translation in zip(indices, part, strict=True):
-                missing = missing_terms(required[n], translation.text, self._written)
-                translations[n] = translation._replace(missing_terms=tuple(missing))
-                self.needed += len(spelled[n])
-                self.met += sum(term not in missing for term in spelled[n])
-        return [translations[n] for n in range(len(lines))]
-
 
 def missing_terms(
-    terms: Sequence[str], text: str, written: Mapping[str, str]
+    terms: Sequence[str], text: str, spelled: Mapping[str, str]
 ) -> list[str]:
     """Returns the terms that a translation does not contain as whole words.
 
-    `written` is the result of `Translator.written_terms`.
+    `spelled` is the result of `Translator.spell_terms`.
     """
     return [
         term
         for term in terms
-        if term not in written or not whole_words([written[term]]).search(text)
+        if term not in spelled or not whole_words([spelled[term]]).search(text)
     ]
 
 

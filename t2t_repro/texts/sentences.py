@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.tokenizers.tokenizer import LABEL, Tokenizer, row_numbers
-from t2t_repro.translation.sentence_rules import (
+from t2t_repro.texts.sentence_rules import (
     CLAUSE_END,
     FIELD,
     FIRST_BREAK,
@@ -23,7 +22,11 @@ from t2t_repro.translation.sentence_rules import (
     SPACE,
     sentence_rules,
 )
-from t2t_repro.translation.translator import MOST_CHARACTERS
+from t2t_repro.tokenizers.tokenizer import LABEL, Tokenizer, row_numbers
+
+MOST_CHARACTERS = 65_536
+"""Maximum number of characters of a line that are read: 128 per subword. It limits the
+memory of the tokenizer."""
 
 _TEXT = tf.TensorSpec([None], tf.string)
 _LAST_WORD = rf"(?s)^(.*{SPACE}).*$"

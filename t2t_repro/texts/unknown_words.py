@@ -7,14 +7,15 @@ section 3.3, without their dictionary).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from t2t_repro.tokenizers.token_spans import CLOSING, OPENING, spell_tokens
-from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID
-from t2t_repro.translation.alignments import Aligner
+from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer
+
+AlignTokens = Callable[[Sequence[str], Sequence[Sequence[int]]], list[list[str]]]
 
 
 class UnknownWords:
@@ -23,12 +24,14 @@ class UnknownWords:
     Several unknown tokens in a row that are aligned with one word are replaced once.
 
     Args:
-        aligner: Aligns the words of sentence pairs.
+        target: Tokenizer of the translations.
+        align: Function that returns the source word aligned with each target token;
+            see `Aligner.source_words`.
     """
 
-    def __init__(self, aligner: Aligner) -> None:
-        self._aligner = aligner
-        self._target = aligner.tokenizer.target
+    def __init__(self, target: Tokenizer, align: AlignTokens) -> None:
+        self._target = target
+        self._align = align
 
     def __call__(
         self,
@@ -50,7 +53,7 @@ class UnknownWords:
         for n, row in enumerate(ids.reshape(len(texts), -1)):
             if self._target.unknown_id in row:
                 tokens[n] = [t for t in row.tolist() if t not in (PAD_ID, EOS_ID)]
-        words = self._aligner.source_words(
+        words = self._align(
             [sources[n // ids.shape[1]] for n in tokens],
             [[*row, EOS_ID] for row in tokens.values()],
         )

@@ -10,25 +10,22 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.token_spans import CLOSING, OPENING, UNSPACED, WORD
-from t2t_repro.translation.alignments import Aligner
-from t2t_repro.translation.insertion import Placeholder, insert
-from t2t_repro.translation.placeholder_patterns import (
+from t2t_repro.texts.insertion import Placeholder, insert
+from t2t_repro.texts.placeholder_patterns import (
     ALL,
     PRESETS,
     Span,
     compiled,
     find,
 )
-from t2t_repro.translation.translation import Translation
-from t2t_repro.translation.wrapper import AnyTranslator, Progress, TranslatorWrapper
+from t2t_repro.texts.translation import Translation
+from t2t_repro.tokenizers.token_spans import CLOSING, OPENING, UNSPACED, WORD
 
 # Opening and closing tags: `<b>`, `</b>`, `[url=x]`, `{/if}`.
 _TAG = re.compile(r"([<\[{])(/?)([\w:.-]+).*[>\]}]", re.DOTALL)
@@ -36,6 +33,9 @@ _TAG = re.compile(r"([<\[{])(/?)([\w:.-]+).*[>\]}]", re.DOTALL)
 _AROUND = ("()", "[]", '""', "''", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb")
 _MOST_NESTED = 100  # Limits the recursion; other tags are not pairs.
 _LETTER = re.compile(rf"(?![_{UNSPACED}])\w")
+
+AlignWords = Callable[[Sequence[str], Sequence[str], str], list[set[tuple[int, int]]]]
+"""Aligns the words of sentence pairs; see `Aligner.pairs`."""
 
 
 class Line(NamedTuple):
@@ -58,7 +58,8 @@ class Placeholders:
         name: Name of the patterns in messages.
 
     Attributes:
-        fingerprint: SHA-256 of the regular expressions, in hexadecimal; "" for none.
+        fingerprint: SHA-256 of the regular expressions, in hexadecimal, and a colon; ""
+            for none.
 
     Raises:
         UserError: A regular expression is invalid or matches the empty text.
@@ -72,7 +73,7 @@ class Placeholders:
         ]
         texts = [each.pattern for each in self._patterns]
         digest = hashlib.sha256(repr(texts).encode())
-        self.fingerprint = digest.hexdigest() if texts else ""
+        self.fingerprint = f"{digest.hexdigest()}:" if texts else ""
 
     def find(self, text: str) -> list[Span]:
         """Returns the spans of placeholders; of overlapping ones, the first longest.
@@ -88,7 +89,7 @@ class Placeholders:
         return spans
 
     def check_terms(self, terms: Mapping[str, str] | Sequence[Sequence[str]]) -> None:
-        """Raises UserError if a target term of `TermTranslator` has a placeholder.
+        """Raises UserError if a target term of `RequiredTerms` has a placeholder.
 
         It would be removed from translations, unless the source term is the same.
         """
@@ -112,7 +113,7 @@ class Placeholders:
         spans = self.find(line) if spans is None else spans
         if not spans:
             return Line(line, [])
-        partners = _partners([line[start:end] for start, end in spans])
+        partners = pair_tags([line[start:end] for start, end in spans])
         spans = _with_quotes(line, spans)
         ends = [0, *(end for _, end in spans)]
         starts = [*(start for start, _ in spans), len(line)]
@@ -153,7 +154,7 @@ class Placeholders:
         lines: Sequence[str],
         removed: Sequence[Line],
         translations: Sequence[Translation],
-        aligner: Aligner,
+        align: AlignWords,
     ) -> list[Translation]:
         """Inserts the placeholders of lines into all hypotheses.
 
@@ -164,7 +165,7 @@ class Placeholders:
             lines: Lines with placeholders.
             removed: The same lines without them, from `remove`.
             translations: Translations of `removed`.
-            aligner: Aligns the words of sentence pairs.
+            align: Function that aligns the words of sentence pairs.
         """
         if not any(each.placeholders for each in removed):
             return list(translations)
@@ -174,7 +175,7 @@ class Placeholders:
             if removed[n].placeholders and removed[n].text
             for text in (each.text, *(other.text for other in each.others))
         ]
-        aligned = aligner.pairs(
+        aligned = align(
             [removed[n].text for n, _ in plain], [text for _, text in plain], WORD
         )
         texts: dict[int, list[str]] = defaultdict(list)
@@ -213,94 +214,7 @@ class Placeholders:
         return sorted(text[start:end] for start, end in self.find(text))
 
 
-class PlaceholderTranslator(TranslatorWrapper):
-    """Translates and keeps placeholders.
-
-    Args:
-        translator: Translator of the lines without placeholders.
-        placeholders: The placeholders.
-        aligner: Aligns the words of sentence pairs.
-
-    Attributes:
-        placeholders: The placeholders.
-    """
-
-    def __init__(
-        self, translator: AnyTranslator, placeholders: Placeholders, aligner: Aligner
-    ) -> None:
-        identity = placeholders.fingerprint
-        super().__init__(translator, identity and f"{identity}:")
-        self.placeholders = placeholders
-        self._aligner = aligner
-
-    def _translate(
-        self, lines: Sequence[str], batch_size: int, progress: Progress
-    ) -> list[Translation]:
-        spans = [self.placeholders.find(line) for line in lines]
-        return self.keep(lines, spans, batch_size, progress)
-
-    def keep(
-        self,
-        lines: Sequence[str],
-        spans: Sequence[Sequence[Span]],
-        batch_size: int,
-        progress: Progress,
-    ) -> list[Translation]:
-        """Translates lines with placeholders at these spans; see `translate_window`."""
-        removed = [
-            self.placeholders.remove(line, own)
-            for line, own in zip(lines, spans, strict=True)
-        ]
-        texts = [each.text for each in removed]
-        translations = self.translator.translate_window(texts, batch_size, progress)
-        return self.placeholders.restore(lines, removed, translations, self._aligner)
-
-
-class MaskedText(NamedTuple):
-    """A text in which each placeholder is a single character.
-
-    The division into sentences reads `#` for a placeholder, and brackets for the tags
-    of a pair, because they may enclose the beginning or the end of a sentence.
-
-    Attributes:
-        text: The masked text.
-        offsets: Index of each of its characters in the text, and the text's length.
-        line: The text.
-        spans: Spans of the placeholders in the text.
-    """
-
-    text: str
-    offsets: Sequence[int]
-    line: str
-    spans: Sequence[Span]
-
-    def part(self, start: int, end: int) -> tuple[str, list[Span]]:
-        """Returns a part of the text, and the spans of placeholders in the part.
-
-        Args:
-            start: Index of its first character in the masked text.
-            end: Index after its last character in the masked text.
-        """
-        start, end = self.offsets[start], self.offsets[end]
-        first, last = (bisect_left(self.spans, (place,)) for place in (start, end))
-        return self.line[start:end], [
-            (low - start, high - start) for low, high in self.spans[first:last]
-        ]
-
-
-def mask(line: str, spans: Sequence[Span]) -> MaskedText:
-    """Masks the placeholders of a text at these spans."""
-    partners = _partners([line[start:end] for start, end in spans])
-    texts, offsets, last = [], array("q"), 0
-    for n, ((start, end), partner) in enumerate(zip(spans, partners, strict=True)):
-        texts += [line[last:start], "#" if partner is None else "()"[partner < n]]
-        offsets.extend(range(last, start + 1))
-        last = end
-    offsets.extend(range(last, len(line) + 1))
-    return MaskedText("".join([*texts, line[last:]]), offsets, line, spans)
-
-
-def _partners(texts: Sequence[str]) -> list[int | None]:
+def pair_tags(texts: Sequence[str]) -> list[int | None]:
     """Returns the index of the other tag of each tag's pair; None if there is none."""
     partners: list[int | None] = [None] * len(texts)
     opened: list[tuple[int, tuple[str, str]]] = []

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.system.errors import UserError
+from t2t_repro.texts.insertion import insert
+from t2t_repro.texts.pipeline import Pipeline
+from t2t_repro.texts.placeholders import Placeholders
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.token_spans import WORD
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.translation.alignments import Aligner
-from t2t_repro.translation.insertion import insert
-from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
 from t2t_repro.translation.translator import Translator
 from tests import tiny
 from tests.properties import checked
@@ -183,14 +184,11 @@ def test_translations_are_those_of_the_bare_lines(tmp_path):
     build_vocabulary("wordpiece", lines, 120, vocabulary)
     model, tokenizer = tiny.random_model(), load_tokenizer(vocabulary)
     search = DecodingConfig(beam_size=3, extra_length=5, nbest=2)
-    translator, aligner = (
-        Translator(model, tokenizer, search),
-        Aligner(model, tokenizer),
-    )
-    keeper = PlaceholderTranslator(translator, ALL, aligner)
+    translator = Translator(model, tokenizer, search)
+    pipeline = Pipeline(translator, ALL, Aligner(model, tokenizer).pairs)
     lines = ["one {0} two", "{0}", "", "<b>three</b> four %s", "five", "%s: %d"]
     bare = ["one two", "", "", "three four", "five", ""]
-    results = keeper.translate_window(lines)
+    results = pipeline.translate_window(lines)
     plain_results = translator.translate_window(bare)
     for line, rest, result, plain in zip(
         lines, bare, results, plain_results, strict=True

@@ -1,14 +1,18 @@
 """Tests of unknown tokens: allowed, forbidden, or replaced by source words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.hparams import HParams
 from t2t_repro.models.attention_maps import attention_maps
+from t2t_repro.texts.unknown_words import _replaced
 from t2t_repro.tokenizers.tokenizer import EOS_ID
+from t2t_repro.translation.build import build_translator
 from t2t_repro.translation.loading import Loaded
-from t2t_repro.translation.unknown_words import _replaced
+from t2t_repro.translation.options import TranslationOptions
 from tests import tiny
 
 LINES = ["one, two three!", "four"]
@@ -36,25 +40,25 @@ def test_every_search_can_forbid_unknown_tokens(loaded, algorithm):
         for setting in (None, "allow")
     )
     assert default == allow
-    settings = {"algorithm": algorithm, "beam_size": 2}
-    translator = loaded.translator(unknown="forbid", **settings)
+    options = TranslationOptions(unknown="forbid", algorithm=algorithm, beam_size=2)
+    translator = build_translator(loaded, options)
     ids = translator.translate_ids(translator.encode(tf.constant(LINES)))[0]
     assert unknown not in ids.numpy()[:, 0]
 
 
 @pytest.mark.medium
 def test_the_compiled_search_can_forbid_unknown_tokens(loaded):
-    translator = loaded.translator(compile_after=0, unknown="forbid", beam_size=2)
-    ids, _ = next(translator.translate_batches([translator.encode(["four"])]))
-    assert loaded.tokenizer.unknown_id not in ids.numpy()
-    assert ids.numpy()[0, 0].any()
+    options = TranslationOptions(unknown="forbid", beam_size=2)
+    translator = build_translator(loaded, options, compile_after=0)
+    (translation,) = translator.translate_window(["four"])
+    assert translation.tokens and UNKNOWN_TEXT not in translation.text
 
 
 @pytest.mark.medium
 def test_unknown_tokens_are_replaced_by_aligned_source_words(loaded):
-    settings = {"beam_size": 2, "nbest": 2}
-    translator = loaded.translator(**settings, unknown="replace")
-    plain = loaded.translator(**settings).translate_window(LINES)
+    options = TranslationOptions(beam_size=2, nbest=2)
+    translator = build_translator(loaded, replace(options, unknown="replace"))
+    plain = build_translator(loaded, options).translate_window(LINES)
     longer, shorter = translator.translate_window(LINES)
     assert UNKNOWN_TEXT in plain[0].text
     assert shorter.text == "four"

@@ -8,8 +8,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from t2t_repro.texts.sentences import Sentences, SentenceSplitter
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.translation.sentences import Sentences, SentenceSplitter
 from tests.properties import checked
 
 

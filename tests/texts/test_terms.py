@@ -7,7 +7,9 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.system.errors import UserError
-from t2t_repro.translation.terms import TermTranslator, read_terms, whole_words
+from t2t_repro.texts.pipeline import Pipeline
+from t2t_repro.texts.placeholders import Placeholders
+from t2t_repro.texts.terms import RequiredTerms, read_terms
 from t2t_repro.translation.translator import Translator
 from tests import tiny
 
@@ -35,10 +37,15 @@ def translator(request, tmp_path_factory):
     return Translator(model, tokenizer, search)
 
 
+def translate(translator, terms, lines):
+    pipeline = Pipeline(translator, Placeholders(()), None, terms)
+    return pipeline.translate_window(lines, batch_size=4)
+
+
 @pytest.mark.medium
 def test_only_lines_with_terms_are_constrained(translator):
-    constrained = TermTranslator(translator, TERMS)
-    translations = constrained.translate_window(LINES, batch_size=4)
+    constrained = RequiredTerms(TERMS, translator.spell_terms)
+    translations = translate(translator, constrained, LINES)
     plain = translator.translate_window(LINES, batch_size=4)
     needed = 0
     for line, with_terms, without in zip(LINES, translations, plain, strict=True):
@@ -54,8 +61,8 @@ def test_only_lines_with_terms_are_constrained(translator):
     assert constrained.needed == constrained.met == needed > 5
     num_missing = sum(
         not re.search(rf"\b{term}\b", each.text)
-        for line, each in zip(LINES, plain, strict=True)
-        for term in constrained.required_terms(line)
+        for terms, each in zip(constrained.of_lines(LINES), plain, strict=True)
+        for term in terms
     )
     assert num_missing > 0
 
@@ -64,8 +71,9 @@ def test_only_lines_with_terms_are_constrained(translator):
 def test_placeholders_stand_as_words(translator):
     terms = ["{0}", "%s", "C++"]
     lines = [f"one {term} two three" for term in terms]
-    constrained = TermTranslator(translator, {term: term for term in terms})
-    for term, each in zip(terms, constrained.translate_window(lines), strict=True):
+    constrained = RequiredTerms({term: term for term in terms}, translator.spell_terms)
+    translations = translate(translator, constrained, lines)
+    for term, each in zip(terms, translations, strict=True):
         assert re.search(rf"(?<![\w.,]){re.escape(term)}(?!\w)", each.text), each
         assert each.text == each.text.strip(" ")
     assert (constrained.met, constrained.unwritable) == (3, [])
@@ -75,7 +83,7 @@ def test_terms_outside_of_the_vocabulary_are_not_required(translator, monkeypatc
     target = translator.tokenizer.target
     unknown = int(target.encode(["sechs"]).values[0])
     monkeypatch.setattr(target, "unknown_id", unknown)
-    constrained = TermTranslator(translator, TERMS)
+    constrained = RequiredTerms(TERMS, translator.spell_terms)
     assert constrained.unwritable == ["sechs"]
     # A repeated term is required once.
     ids = translator.encode_terms(tf.constant([["sechs", "acht", "acht"]])).numpy()
@@ -86,20 +94,15 @@ def test_terms_outside_of_the_vocabulary_are_not_required(translator, monkeypatc
 
 
 def test_source_terms_match_whole_words():
-    terms = TermTranslator.__new__(TermTranslator)
-    terms._terms = {"hot dog": "Wurst", "dog": "Hund", "C++": "Zeh", "dogs": "Hund"}
-    terms._pattern = whole_words(terms._terms)
-    assert terms.required_terms("A dog, a hot  dog and dogs.") == ["Hund", "Wurst"]
-    assert terms.required_terms("hotdog dogged Dog") == []
-    assert terms.required_terms("C++!") == ["Zeh"]
-    assert terms.required_terms("") == []
+    terms = {"hot dog": "Wurst", "dog": "Hund", "C++": "Zeh", "dogs": "Hund"}
+    required = RequiredTerms(terms, lambda targets: {term: term for term in targets})
+    lines = ["A dog, a hot  dog and dogs.", "hotdog dogged Dog", "C++!"]
+    assert required.of_lines(lines) == [["Hund", "Wurst"], [], ["Zeh"]]
 
 
 def test_the_longer_of_two_overlapping_terms_has_priority():
-    terms = TermTranslator.__new__(TermTranslator)
-    terms._terms = {"hot": "warm", "hot dog": "Wurst"}
-    terms._pattern = whole_words(terms._terms)
-    assert terms.required_terms("a hot dog on a hot day") == ["Wurst", "warm"]
+    terms = RequiredTerms({"hot": "warm", "hot dog": "Wurst"}, lambda targets: {})
+    assert terms.of_lines(["a hot dog on a hot day"]) == [["Wurst", "warm"]]
 
 
 @pytest.mark.parametrize(

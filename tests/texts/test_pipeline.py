@@ -1,30 +1,27 @@
-"""Tests of translating texts of several sentences with a fake translator."""
+"""Tests of translating texts of several sentences with a fake translator of lines."""
 
 import re
 
 import tensorflow as tf
 
-from t2t_repro.translation import text_translator
-from t2t_repro.translation.placeholders import Placeholders, PlaceholderTranslator
-from t2t_repro.translation.sentences import SentenceSplitter
-from t2t_repro.translation.text_translator import TextTranslator
-from t2t_repro.translation.translator import Translation
-from tests.translation.test_sentences import Characters, splitter
+from t2t_repro.texts import division
+from t2t_repro.texts.division import Division
+from t2t_repro.texts.pipeline import Pipeline
+from t2t_repro.texts.placeholders import Placeholders
+from t2t_repro.texts.sentences import SentenceSplitter
+from t2t_repro.texts.translation import Translation
+from tests.texts.test_sentences import Characters, splitter
 
 
-class Aligner:
-    """Fake aligner that aligns each word with the word of the same number."""
-
-    def pairs(self, sources, targets, word):
-        counts = [len(re.findall(word, source)) for source in sources]
-        return [{(n, n) for n in range(count)} for count in counts]
+def align(sources, targets, word):
+    """Aligns each word with the word of the same number."""
+    counts = [len(re.findall(word, source)) for source in sources]
+    return [{(n, n) for n in range(count)} for count in counts]
 
 
 class Upper:
     """Fake translator that upper-cases sentences, each with its length as tokens."""
 
-    search = None
-    max_input_length = 20
     limit = "20 subwords"
 
     def __init__(self):
@@ -36,22 +33,23 @@ class Upper:
     def translate_window(self, lines, batch_size, progress):
         self.lines += lines
         for line in lines:
-            progress(1, len(line))
+            if progress:
+                progress(1, len(line))
         return [
             Translation(line.upper(), -len(line), len(line), -2.0 * len(line), False)
             for line in lines
         ]
 
 
-def text_translator_of(upper, every, patterns=(), **more):
-    keeper = PlaceholderTranslator(upper, Placeholders(patterns), Aligner())
-    return TextTranslator(keeper, splitter(**more), every)
+def pipeline_of(upper, every, patterns=(), **more):
+    rule = Division(splitter(**more), every)
+    return Pipeline(upper, Placeholders(patterns), align, division=rule)
 
 
 def translated(texts, every=True, patterns=()):
     upper, calls = Upper(), []
-    translator = text_translator_of(upper, every, patterns, longest=20)
-    translations = translator.translate_window(texts, 2, lambda *n: calls.append(n))
+    pipeline = pipeline_of(upper, every, patterns, longest=20)
+    translations = pipeline.translate_window(texts, 2, lambda *n: calls.append(n))
     assert sum(lines for lines, _ in calls) == len(texts)
     return translations, upper.lines
 
@@ -82,29 +80,25 @@ def test_only_long_lines_are_divided_by_default():
 
 def test_few_characters_may_have_too_many_subwords():
     tokenizer, upper = Characters(), Upper()
-    upper.max_input_length = 40
     pieces = tokenizer._to_pieces
     tokenizer._to_pieces = lambda text: tf.concat([pieces(text)] * 33, axis=1)
-    keeper = PlaceholderTranslator(upper, Placeholders([]), Aligner())
-    splitter = SentenceSplitter(tokenizer, upper.max_input_length, "en")
-    translator = TextTranslator(keeper, splitter, every=False)
-    (translation,) = translator.translate_window(["a b"])
+    rule = Division(SentenceSplitter(tokenizer, 40, "en"), by_sentence=False)
+    pipeline = Pipeline(upper, Placeholders([]), align, division=rule)
+    (translation,) = pipeline.translate_window(["a b"])
     assert translation.divided
     assert [line for line in upper.lines if line] == ["a", "b"]
 
 
 def test_texts_beyond_the_limit_are_cut_and_marked(monkeypatch):
-    monkeypatch.setattr(text_translator, "MOST_TEXT_CHARACTERS", 8)
+    monkeypatch.setattr(division, "MOST_TEXT_CHARACTERS", 8)
     translations, _ = translated(["One. Two", "One. Two."])
     assert [each.text for each in translations] == ["ONE. TWO"] * 2
     assert [each.cut for each in translations] == [False, True]
 
 
 def test_the_fingerprint_depends_on_the_division():
-    prints = {
-        text_translator_of(Upper(), every).fingerprint() for every in (False, True)
-    }
-    assert len(prints) == 2
+    prints = [pipeline_of(Upper(), every).fingerprint() for every in (False, True)]
+    assert prints == ["upper", "sentences:upper"]
 
 
 def test_placeholders_are_not_divided():

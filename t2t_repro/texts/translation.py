@@ -1,6 +1,11 @@
 """Results of a translation."""
 
+from collections.abc import Callable
 from typing import NamedTuple
+
+Progress = Callable[[int, int], object] | None
+"""Callback after each batch; its arguments are the numbers of lines and of target
+subwords translated since the last call."""
 
 
 class ScoredText(NamedTuple):
@@ -10,6 +15,7 @@ class ScoredText(NamedTuple):
     score: float
     tokens: int
     log_prob: float
+    alignment: str | None = None
 
 
 class Translation(NamedTuple):

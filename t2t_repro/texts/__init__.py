@@ -1,0 +1,1 @@
+"""Text before and after a model: sentences, placeholders, terms; no model."""
