@@ -60,7 +60,6 @@ NOT_RUN = {
     "mypy": "is run by tools/test.sh",
     "python -m sphinx": "is run by tools/test.sh",
     "python tools/": "tests/tools tests each tool",
-    "python3 tools/benchmarks/peers/time_hlo.py": "needs a GPU",
     "python -m t2t_repro.import_t2t": "tests/colab runs it",
     "python -m t2t_repro.import_marian": "tests/commands/test_import_marian.py runs it",
     "python -m t2t_repro.import_opennmt": "tests/commands/test_import_opennmt.py "
