@@ -7,9 +7,9 @@ versions), in which pip resolves the requirements without installing them.
 import json
 import subprocess
 import tempfile
+import venv
 from pathlib import Path
 
-from environments import make_environment
 from packaging.utils import canonicalize_name
 
 from t2t_repro.system.errors import UserError
@@ -35,12 +35,12 @@ def check_colab(project: Path, packages: Path = PACKAGES) -> list[str]:
     versions = read_packages(packages)
     with tempfile.TemporaryDirectory() as temporary:
         environment = Path(temporary) / "environment"
-        python = make_environment(environment)
+        venv.create(environment, with_pip=True)
         (site,) = environment.glob("lib/python*/site-packages")
         for name, version in versions.items():
             if version:
                 _add_metadata(site, name, version)
-        installed = _resolve(python, project, Path(temporary) / "report.json")
+        installed = _resolve(environment, project, Path(temporary) / "report.json")
     replaced = [
         f"{name} {versions[name]} by {version}"
         for name, version in installed.items()
@@ -80,9 +80,10 @@ def _add_metadata(site: Path, name: str, version: str) -> None:
     (folder / "METADATA").write_text(metadata, encoding="utf-8")
 
 
-def _resolve(python: str, project: Path, report: Path) -> dict[str, str]:
+def _resolve(environment: Path, project: Path, report: Path) -> dict[str, str]:
     """Returns the versions of the packages that pip would add for a project."""
     # -I ignores PYTHONPATH, where pip would find the checkout's metadata.
+    python = str(environment / "bin" / "python")
     pip = [python, "-I", "-m", "pip", "install", "--quiet", "--dry-run"]
     command = [*pip, "--report", str(report), str(project)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
