@@ -6,8 +6,8 @@ First, the command translates one line with random models of several sizes, in t
 a process that only imports TensorFlow. Then t2t_repro, CTranslate2 and Transformers
 translate a batch of 32 sentences with the same random Marian model, once with the
 vocabulary of OPUS-MT's models and once with 8,000 subwords. The memory of t2t_repro is
-that beyond TensorFlow's import; the others include all of theirs. Their environment is
-that of `benchmark_opus_mt.py`; without `--peers_python` only t2t_repro runs.
+that beyond TensorFlow's import; the others include all of theirs. Without
+`--peers_python`, only the first measurement runs.
 """
 
 import json

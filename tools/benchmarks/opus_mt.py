@@ -1,4 +1,4 @@
-"""Input files of `benchmark_opus_mt.py`, and its task for t2t_repro.
+"""A Marian model for `benchmark_translate.py`, and its task for t2t_repro.
 
 `settings` are the flags of that command, with its folder `work_dir`.
 """
