@@ -29,7 +29,6 @@ from flags import one_of, several
 from benchmarks import decoding, report
 from benchmarks.in_turn import own
 from benchmarks.report import Result, say
-from t2t_repro import fast
 from t2t_repro.command_line import cli
 from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.system.cores import usable_cores
@@ -86,9 +85,6 @@ def measure(args: Namespace, tables: Result) -> None:
     from t2t_repro.models import precision
 
     contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
-    reduced = {f"{FLOAT32} without {each}": each for each in args.without}
-    for title, each in reduced.items():
-        contenders[title] = (OURS, CONTENDERS[FLOAT32][1] | {"without": [each]})
     reasons = {"int8": int8_matmul.unsupported_reason()}
     reasons["bfloat16"] = precision.unsupported_reason("bfloat16")
     for name, (task, fields) in list(contenders.items()):
@@ -109,23 +105,20 @@ def measure(args: Namespace, tables: Result) -> None:
         if name in contenders
         for together, per_core in [few_sentences(name == INT8)]
     }
-    pairs = [*PAIRS, *((FLOAT32, title) for title in reduced)]
     others = contenders.keys() - SMALL
     title = "beam search"
-    for _ in decoding.timed(args, processes, tables, title, pairs, others, for_few):
+    for _ in decoding.timed(args, processes, tables, title, PAIRS, others, for_few):
         pass
 
 
 def parse(argv: Sequence[str] | None) -> Namespace:
     """Parses the flags."""
     alpha, programs = cli.between(0, MOST_ALPHA), several(one_of(TASKS))
-    without = "optimized implementations to disable one at a time in float32"
     parser = report.parser(
         __doc__,
         ("batches", cli.at_least(1), 4, "number of batches in parallel"),
         ("alpha", alpha, 0.6, "exponent of the length penalty"),
         ("only", programs, ",".join(TASKS), "programs, separated by commas"),
-        ("without", several(one_of(fast.NAMES)), "", without),
     )
     args = decoding.checked_flags(parser, argv, vocab_size=8000)
     args.small_batches = (16, 8, 4, 2)

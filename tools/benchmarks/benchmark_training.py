@@ -5,9 +5,7 @@
         --torch_python torch/bin/python
 
 docs/speed.md describes the measurement. Programs without an interpreter flag are
-skipped and listed in the result. `--start_up` also times the real command from its
-start to its first step; `--lengths` times several sentence lengths, which `--plot`
-draws as curves.
+skipped and listed in the result.
 """
 
 from __future__ import annotations
@@ -20,20 +18,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from figures import style
 from flags import one_of, several
 
 from benchmarks import report
 from benchmarks.in_turn import Contender, in_turn, own, peer, peer_versions
 from benchmarks.report import Result, say
-from benchmarks.start_up import StartUp
 from benchmarks.work import SQUARE, Work, flops, matmuls_of, work_of
-from t2t_repro import fast, hparams
+from t2t_repro import hparams
 from t2t_repro.command_line import cli
 
 OURS, SQUARE_TITLE = "t2t_repro", "square matmul"
@@ -76,35 +71,22 @@ PROGRAMS = {
     ),
 }
 
-Curves = dict[str, dict[str, list[tuple[int, float]]]]
-"""Size -> program -> (tokens per sentence, target tokens per second)."""
-
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints the figures."""
     args = _parse(argv)
-    if args.plot:
-        style.require_matplotlib()
     versions = filter(None, [_version(PROGRAMS[key], args) for key in args.only])
-    curves: Curves = {}
     with (
         tempfile.TemporaryDirectory() as name,
         report.reported(args, versions) as result,
     ):
-        for size, length in product(args.sizes, args.lengths or [args.length]):
-            rows = max(args.curve_tokens // length, 1)
-            batch_size = rows if args.lengths else args.batch_size
-            work = work_of(size, batch_size, length, args.vocab_size)
-            for program, row in _time(work, args, Path(name), result).items():
-                points = curves.setdefault(size, {}).setdefault(program, [])
-                points.append((length, median(row[report.SPEED])))
-        _time_start_up(args, Path(name), result["tables"])
-        if args.plot:
-            draw(curves, Path(args.plot))
+        for size in args.sizes:
+            work = work_of(size, args.batch_size, args.length, args.vocab_size)
+            _time(work, args, Path(name), result)
 
 
-def _time(work: Work, args: Namespace, folder: Path, result: Result) -> Result:
-    """Times all programs on one workload; returns the rows of its table."""
+def _time(work: Work, args: Namespace, folder: Path, result: Result) -> None:
+    """Times all programs on one workload; `result` gets its table."""
     operations = flops(matmuls_of(work))
     title = (
         f"{work.size}, {work.batch_size} x {work.length} tokens, {work.vocab_size:,} "
@@ -129,7 +111,6 @@ def _time(work: Work, args: Namespace, folder: Path, result: Result) -> Result:
             table, name, answer, tokens=tokens, operations=steps * per_step, steps=steps
         )
         result["tables"][f"{title}: ratios"] = report.ratios(table, pairs(table))
-    return table
 
 
 def pairs(table: Result) -> list[tuple[str, str]]:
@@ -162,9 +143,6 @@ def contenders(work: Work, args: Namespace) -> list[Contender]:
                 programs.append(peer(name, python, program.task, work_of_peer))
         else:
             programs.append(own(title, program.task, fields))
-            for each in args.without if key == "t2t_repro" else ():
-                name, reduced = f"{title} without {each}", fields | {"without": [each]}
-                programs.append(own(name, program.task, reduced))
     return programs
 
 
@@ -178,58 +156,21 @@ def _version(program: Program, args: Namespace) -> str:
     return peer_versions(python, f"--{program.flag}", program.package)
 
 
-def _time_start_up(args: Namespace, folder: Path, tables: Result) -> None:
-    """Times the real command from its start to its first step, for each size."""
-    if not args.start_up:
-        return
-    tokens = args.batch_size * args.length
-    start_up = StartUp(folder, tokens, min(2 * args.length, tokens))
-    table = tables["python -m t2t_repro.train, start to first step"] = {}
-    for _, size in product(range(args.rounds), args.start_up):
-        seconds = table.setdefault(size, {}).setdefault("s", [])
-        seconds.append(start_up.first_step(size))
-        say(f"  round {len(seconds)}: {size} {seconds[-1]:.1f} s to its first step")
-
-
-def draw(curves: Curves, path: Path) -> None:
-    """Plots speed against sentence length: one panel per size, one line per program."""
-    with style.styled():
-        figure, panels = style.panels(len(curves))
-        for axes, (size, lines) in zip(panels, curves.items(), strict=True):
-            for number, (name, points) in enumerate(lines.items()):
-                lengths, speeds = zip(*points, strict=True)
-                axes.plot(lengths, speeds, label=name, marker="o", **style.line(number))
-            axes.set(title=size, xlabel="tokens per sentence", ylim=(0, None))
-            axes.set_xscale("log", base=2)
-            axes.set_xticks(lengths, [str(length) for length in lengths])
-            axes.minorticks_off()
-        panels[0].set_ylabel(report.SPEED)
-        legend = panels[0].get_legend_handles_labels()
-        figure.legend(*legend, loc="outside lower center", ncols=2)
-        figure.savefig(path, metadata={"Date": None})
-
-
 def _parse(argv: Sequence[str] | None) -> Namespace:
-    count, length, listed = cli.at_least(1), cli.at_least(2), "separated by commas"
-    sets, lengths = several(one_of(hparams.names())), several(length)
+    count, listed = cli.at_least(1), "separated by commas"
+    sets = several(one_of(hparams.names()))
     precisions, programs = several(one_of(PRECISIONS)), several(one_of(PROGRAMS))
-    without = "optimized implementations to disable one at a time"
     parser = report.parser(
         __doc__,
         ("sizes", sets, "base", f"hyper-parameter sets, {listed}"),
         ("batch_size", count, 32, "sentence pairs per step"),
-        ("length", length, 32, "tokens per sentence"),
+        ("length", cli.at_least(2), 32, "tokens per sentence"),
         ("vocab_size", cli.at_least(8), 8000, "number of subwords"),
         ("precision", precisions, ",".join(PRECISIONS), f"precisions, {listed}"),
         ("only", programs, ",".join(PROGRAMS), f"programs, {listed}"),
-        ("without", several(one_of(fast.NAMES)), "", f"{without}, {listed}"),
         ("rounds", count, 5, "turns per program"),
         ("steps", count, 4, "steps per turn"),
-        ("start_up", sets, "", f"sets whose startup is timed, {listed}"),
-        ("lengths", lengths, "", f"sentence lengths, {listed} (replaces --length)"),
-        ("curve_tokens", count, 2048, "tokens per step with --lengths"),
         ("one_by_one", bool, False, "start a process for every turn, to save memory"),
-        ("plot", str, None, "output file for the plot of --lengths, e.g. curve.svg"),
         *(
             (each.flag, str, None, f"Python interpreter with {each.package}")
             for each in PROGRAMS.values()
@@ -237,8 +178,6 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         ),
     )
     args: Namespace = parser.parse_args(argv)
-    if args.plot and not args.lengths:
-        parser.error("--plot requires --lengths: it draws speed against length")
     return args
 
 

@@ -1,4 +1,4 @@
-"""Measures the start of the commands `train` and `translate`."""
+"""Measures the start of the command `translate`."""
 
 from __future__ import annotations
 
@@ -15,67 +15,9 @@ from benchmarks import decoding, package
 from benchmarks.report import Result, say
 from t2t_repro.system.errors import UserError
 
-PROBLEM = "translate_ende_numbers"
 IMPORT = "import tensorflow"
 PROCESSOR, BEYOND = "processor s", "beyond the import"
 LINE = "izcyt vqsoe cyibwrvsjcaiugljxykejqoktssjde zp eoq vpm i\n"
-VOCAB_SIZE = 800
-"""Subwords of the built-in corpus, which is too small for a larger vocabulary."""
-
-
-class StartUp:
-    """Starts `python -m t2t_repro.train` on the built-in corpus, prepared in advance.
-
-    Args:
-        folder: Folder for the data and models.
-        tokens: Maximum number of positions per side of a batch.
-        longest: Maximum sentence length in subwords.
-    """
-
-    def __init__(self, folder: Path, tokens: int, longest: int) -> None:
-        self._folder = folder
-        self._overrides = (
-            f"vocab_size={VOCAB_SIZE},tokens_per_batch={tokens},max_length={longest}"
-        )
-        self._models = 0
-        say("preparing the built-in corpus ...")
-        with self._command("datagen", "tiny") as process:
-            process.communicate()
-        if process.returncode:
-            raise UserError("datagen could not prepare the corpus; see its error above")
-
-    def first_step(self, size: str) -> float:
-        """Returns the seconds from the start of the process to its first step.
-
-        The process is killed after the first step. Raises UserError if it ends without
-        a step.
-        """
-        self._models += 1
-        model_dir = str(self._folder / f"model_{self._models}")
-        flags = ("--model_dir", model_dir, "--train_steps", "1")
-        began = time.perf_counter()
-        with self._command("train", size, *flags) as process:
-            assert process.stdout is not None
-            try:
-                for line in process.stdout:
-                    if line.startswith("step 1/1 "):
-                        return time.perf_counter() - began
-            finally:
-                process.kill()
-        raise UserError(
-            f"training {size} ended before its first step; see its error above"
-        )
-
-    def _command(self, name: str, size: str, *flags: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", f"t2t_repro.{name}", "--problem", PROBLEM]
-        command += ["--hparams", f"{size},{self._overrides}"]
-        command += ["--data_dir", str(self._folder / "data"), *flags]
-        return subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
-        )
 
 
 class Usage(NamedTuple):
@@ -84,10 +26,12 @@ class Usage(NamedTuple):
     Attributes:
         seconds: Time from its start to its end.
         processor_seconds: Processor time of all its threads, in the kernel as well.
+        memory: Peak memory in bytes.
     """
 
     seconds: float
     processor_seconds: float
+    memory: int
 
 
 def usage_of(*arguments: str) -> Usage:
@@ -109,7 +53,7 @@ def usage_of(*arguments: str) -> Usage:
     if process.returncode:
         raise UserError(f"{' '.join(arguments)} failed; see its error above")
     used = usage.ru_utime + usage.ru_stime
-    return Usage(time.perf_counter() - began, used)
+    return Usage(time.perf_counter() - began, used, usage.ru_maxrss * 1024)
 
 
 def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
