@@ -39,18 +39,3 @@ def test_export_and_model_translate_the_same_lines(forked_python, trained, tmp_p
     # The median over six batches is close to the ratio of the total times.
     ratio = 100 * sum(here["s"]) / sum(there["s"])
     assert there["% of in-process speed"] == pytest.approx(ratio, rel=0.7)
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ([], "give either --model_dir or --hparams"),
-        (["--model_dir", "a", "--hparams", "b"], "give either"),
-        (["--hparams", "base"], "--hparams requires --vocab_file"),
-    ],
-)
-def test_requires_one_model(tmp_path, flags, message):
-    source = tmp_path / "none"
-    result = run_command.run(TOOL, *flags, "--source_file", str(source))
-    assert run_command.is_one_clear_line(result)
-    assert message in result.err

@@ -2,27 +2,9 @@
 
 import json
 
-import numpy as np
 import pytest
-from benchmarks import benchmark_input
 
 from tests import run_command
-
-
-def test_sentences_have_the_mean_lengths_of_wmt14(tmp_path):
-    """WMT14 has 116 and 110 million words in 4.5 million pairs."""
-    generator = np.random.default_rng(0)
-    lengths = np.concatenate(list(benchmark_input.lengths_of(generator, 200_000)))
-    np.testing.assert_allclose(lengths.mean(axis=0), [25.78, 24.44], rtol=0.01)
-    assert lengths.min() >= 1
-    # The lengths of both sides are correlated.
-    assert np.corrcoef(lengths.T)[0, 1] > 0.8
-    benchmark_input.write_corpus(tmp_path, 1000)
-    for lang, mean in (("en", 25.78), ("de", 24.44)):
-        lines = (tmp_path / f"train.{lang}").read_text().splitlines()
-        assert len(lines) == 1000
-        words = np.mean([len(line.split()) for line in lines])
-        assert words == pytest.approx(mean, rel=0.1)
 
 
 @pytest.mark.medium

@@ -2,37 +2,9 @@
 
 import json
 
-import check_independence
 import pytest
 
 from tests import run_command, tiny
-
-EXPECTED = [("ein Haus", -0.5), ("zwei", -0.25), ("", 0.0)]
-
-
-def compared(*changes):
-    translations = list(EXPECTED)
-    for line, text, score in changes:
-        translations[line] = (text, score)
-    return check_independence.compare("way", EXPECTED, translations)
-
-
-def test_equal_lines_and_scores_agree():
-    assert compared() == ("way", 0.0, [], [])
-    assert compared((0, "ein Haus", -0.50005)).others == []
-
-
-def test_lines_with_equal_scores_are_ties():
-    comparison = compared((0, "das Haus", -0.50005))
-    assert (comparison.ties, comparison.others) == ([(1, -0.5, -0.50005)], [])
-    assert "line 1: scores -0.500000 and -0.500050, equal within the tolerance" in (
-        check_independence.describe(comparison)
-    )
-
-
-def test_different_scores_are_reported_for_equal_and_different_lines():
-    assert compared((1, "drei", -0.3)).others == [(2, -0.25, -0.3)]
-    assert compared((1, "zwei", -0.3)).others == [(2, -0.25, -0.3)]
 
 
 @pytest.mark.medium

@@ -1,15 +1,11 @@
 """Tests of the load test against a server."""
 
 import json
-from argparse import Namespace
 
 import pytest
-from benchmarks.load_test import measure
 from serving_harness.batching import BatchingParameters
 from serving_harness.running import serving
 
-from t2t_repro.serving.transport import Server
-from t2t_repro.system.errors import UserError
 from tests import run_command, tiny
 from tests.tools.echo import export_echo
 
@@ -36,10 +32,3 @@ def test_measures_a_server(tmp_path):
     times = [row[f"p{percent} (ms)"] for percent in (50, 90, 99, 100)]
     assert times == sorted(times)
     assert 0 < times[-1] <= row["s"] * 1000 + 10
-
-
-def test_rejects_an_absent_server():
-    absent = Server("127.0.0.1", 1, "model", "rest", retries=0)
-    load = Namespace(clients=4, requests=10, batch_size=1)
-    with pytest.raises(UserError, match="no response from"):
-        measure(absent, LINES, {}, load)

@@ -34,20 +34,3 @@ def test_exchanges_constituents_with_equal_label_and_parent(tmp_path):
         for stop in (" .", "")
     }
     assert {" ".join(read_tree(tree)[1]) for tree in trees} == expected
-
-
-def test_keeps_trees_if_the_probability_is_tiny(tmp_path):
-    trees = recombine(tmp_path, "--trees", "20", "--probability", "1e-9")
-    assert {f"{tree}\n" for tree in trees} == set(TRAIN.splitlines(keepends=True))
-
-
-def test_trees_depend_on_the_seed(tmp_path):
-    flags = ("--trees", "30", "--seed")
-    first = recombine(tmp_path, *flags, "5")
-    assert recombine(tmp_path, *flags, "5") == first
-    assert recombine(tmp_path, *flags, "6") != first
-
-
-def test_limits_the_number_of_words(tmp_path):
-    trees = recombine(tmp_path, "--trees", "50", "--most_words", "3")
-    assert all(len(read_tree(tree)[1]) <= 3 for tree in trees)

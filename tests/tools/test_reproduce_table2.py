@@ -31,29 +31,3 @@ def test_costs_equal_manual_arithmetic():
     # Three times the tokens with 1.284 / 0.378 times the operations each.
     assert big["hours"] == pytest.approx(3 * 27.78 * 1.284 / 0.378, rel=0.02)
     assert base["bleu"] is None
-
-
-def test_reads_the_results_of_trained_models(tmp_path):
-    folder = tmp_path / "base.translate_ende_wmt14"
-    folder.mkdir()
-    score = {"bleu": 26.5, "paper_bleu": 27.25, "signature": "a", "paper_signature": ""}
-    (folder / "result.json").write_text(json.dumps(score))
-    table = rows("--models", str(tmp_path))
-    assert {name: table["base"][name] for name in score} == score
-    assert table["big"]["bleu"] is None
-    result = run_command.run("tools/reproduce_table2.py", "--models", str(tmp_path))
-    (line,) = [line for line in result.out.splitlines() if line.startswith("| base |")]
-    assert line.endswith("| 3.3e+18 | - | 27.3 | 26.50 | 27.25 |")
-    score["paper_bleu_original_quotes"] = 26.75
-    (folder / "result.json").write_text(json.dumps(score))
-    result = run_command.run("tools/reproduce_table2.py", "--models", str(tmp_path))
-    assert "| 26.50 | 27.25 (original quotes: 26.75) |" in result.out
-
-
-def test_rejects_a_damaged_result(tmp_path):
-    folder = tmp_path / "big.translate_ende_wmt14"
-    folder.mkdir()
-    (folder / "result.json").write_text("[")
-    result = run_command.run("tools/reproduce_table2.py", "--models", str(tmp_path))
-    assert run_command.is_one_clear_line(result)
-    assert "result.json is damaged" in result.err

@@ -42,10 +42,3 @@ def test_each_word_begins_a_constituent_up_to_the_end(tmp_path):
         4,
     )
     assert (result["f1"], result["tagging"]) == (75, 100)
-
-
-def test_prints_the_score(tmp_path):
-    write(tmp_path)
-    result = run_command.run(TOOL, "--data_dir", str(tmp_path), "--split", "val")
-    assert result.out.startswith("F1 ")
-    assert result.out.endswith("2 sentences: 2 valid, 0 errors, 0 skipped\n")
