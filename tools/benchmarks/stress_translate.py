@@ -2,18 +2,14 @@
 
     python tools/benchmarks/stress_translate.py --model_dir MODEL [--lines 1000000]
 
-Translates short generated lines with a beam size of 1 and compares the memory of the
-process after a tenth of the lines and at the end. Exits with status 1 if memory grows
-by more than 5 %.
+Translates short generated lines with a beam size of 1, a tenth of them and then all,
+and compares the peak memory of both processes. Exits with status 1 if it differs by
+more than 5 %.
 """
 
-import json
 import random
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,12 +20,12 @@ from flags import REQUIRED
 
 from benchmarks import report
 from benchmarks.report import Result
+from benchmarks.start_up import usage_of
 from t2t_repro.command_line import cli
-from t2t_repro.system.errors import UserError
 
 WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 MOST_GROWTH = 1.05
-_POLL_SECONDS = 0.2
+TENTH, ALL = "MiB for a tenth", "MiB for all"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -53,29 +49,18 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measure(args: Namespace, folder: Path, row: Result) -> None:
-    """Translates a generated text; `row` gets the time and the memory."""
+    """Translates a tenth of a text, then all of it; `row` gets time and memory."""
     source, target = folder / "text", folder / "translations"
-    write_lines(source, args.lines)
-    command = [sys.executable, "-m", "t2t_repro.translate", "--beam_size", "1"]
-    command += ["--model_dir", args.model_dir, "--batch_size", str(args.batch_size)]
-    command += ["--input_file", str(source), "--output_file", str(target)]
-    tenth, began = "MiB after a tenth", time.monotonic()
-    with subprocess.Popen(command) as process:
-        while process.poll() is None:
-            memory = _memory(process) / 2**20
-            row["MiB at the end"] = memory or row.get("MiB at the end", 0)
-            if tenth not in row and _lines_done(target) >= args.lines // 10:
-                row[tenth] = memory
-            time.sleep(_POLL_SECONDS)
-    row["s"] = time.monotonic() - began
-    if process.returncode:
-        raise UserError(f"translate exited with status {process.returncode}")
-    if not row.get(tenth):
-        raise UserError(
-            "the translation finished before its memory was measured: increase --lines"
-        )
+    flags = ["--model_dir", args.model_dir, "--batch_size", str(args.batch_size)]
+    flags += ["--input_file", str(source), "--output_file", str(target)]
+    for figure, lines in ((TENTH, args.lines // 10), (ALL, args.lines)):
+        write_lines(source, lines)
+        target.unlink(missing_ok=True)
+        usage = usage_of("-m", "t2t_repro.translate", "--beam_size", "1", *flags)
+        row[figure] = usage.memory / 2**20
+    row["s"] = usage.seconds
     row["lines/s"] = args.lines / row["s"]
-    row["memory ratio"] = row["MiB at the end"] / row[tenth]
+    row["memory ratio"] = row[ALL] / row[TENTH]
 
 
 def write_lines(path: Path, count: int) -> None:
@@ -85,25 +70,6 @@ def write_lines(path: Path, count: int) -> None:
         for _ in range(count):
             words = generator.choices(WORDS, k=generator.randint(2, 6))
             file.write(" ".join(words) + "\n")
-
-
-def _lines_done(target: Path) -> int:
-    """Returns the number of translated lines from the journal of a partial output."""
-    journal = target.with_name(f"{target.name}.partial.journal")
-    try:
-        _, *records, _incomplete = journal.read_bytes().split(b"\n")
-    except (FileNotFoundError, ValueError):
-        return 0
-    return int(json.loads(records[-1])["state"]["lines"]) if records else 0
-
-
-def _memory(process: subprocess.Popen[bytes]) -> int:
-    """Returns the resident memory of a process in bytes; 0 after its end."""
-    try:
-        pages = Path(f"/proc/{process.pid}/statm").read_text(encoding="utf-8").split()
-    except FileNotFoundError:
-        return 0
-    return int(pages[1]) * resource.getpagesize()
 
 
 if __name__ == "__main__":
