@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from serving_harness.status import Code, StatusError
+from serving_harness.status import Code, StatusError, failed, invalid
 
 Arrays = Mapping[str, np.ndarray]
 Run = Callable[[str, Arrays], dict[str, np.ndarray]]
@@ -121,10 +121,9 @@ class Batcher:
         """
         task = _Task(inputs, _rows(inputs))
         if task.size > self._parameters.max_batch_size:
-            raise StatusError(
-                Code.INVALID_ARGUMENT,
+            raise invalid(
                 f"Task size {task.size} is larger than maximum input batch size "
-                f"{self._parameters.max_batch_size}",
+                f"{self._parameters.max_batch_size}"
             )
         with self._changed:
             self._enqueue(signature, task)
@@ -236,10 +235,9 @@ def merge(requests: Sequence[Arrays], rows: int, pad: bool) -> dict[str, np.ndar
             shape = np.max([tensor.shape for tensor in tensors], axis=0)
             tensors = [_padded(tensor, shape[1:]) for tensor in tensors]
         elif len({tensor.shape[1:] for tensor in tensors}) > 1:
-            raise StatusError(
-                Code.FAILED_PRECONDITION,
+            raise failed(
                 f"Tensors with name '{name}' from different tasks have different "
-                "shapes and padding is turned off.",
+                "shapes and padding is turned off."
             )
         missing = rows - sum(len(tensor) for tensor in tensors)
         tensors += [tensors[-1][:1]] * missing
@@ -256,14 +254,11 @@ def split(
     """
     for value in outputs.values():
         if value.ndim == 0:
-            raise StatusError(
-                Code.FAILED_PRECONDITION, "Batched output tensor has 0 dimensions"
-            )
+            raise failed("Batched output tensor has 0 dimensions")
         if len(value) != rows:
-            raise StatusError(
-                Code.FAILED_PRECONDITION,
+            raise failed(
                 "Batched output tensor's 0th dimension does not equal the sum of the "
-                "0th dimension sizes of the input tensors",
+                "0th dimension sizes of the input tensors"
             )
     ends = np.cumsum(sizes)
     return [
@@ -282,9 +277,7 @@ def _padded(tensor: np.ndarray, shape: np.ndarray) -> np.ndarray:
     if not any(after for _, after in widths):
         return tensor
     if not tensor.size:
-        raise StatusError(
-            Code.INVALID_ARGUMENT, "Got empty tensor in batch of non-empty tensors."
-        )
+        raise invalid("Got empty tensor in batch of non-empty tensors.")
     return np.pad(tensor, widths, constant_values=tensor.flat[0])
 
 
@@ -294,14 +287,8 @@ def _rows(inputs: Arrays) -> int:
     Raises StatusError if its tensors have different numbers of rows.
     """
     if any(tensor.ndim == 0 for tensor in inputs.values()):
-        raise StatusError(
-            Code.INVALID_ARGUMENT,
-            "Batching Run() input tensors must have at least one dimension",
-        )
+        raise invalid("Batching Run() input tensors must have at least one dimension")
     sizes = {len(tensor) for tensor in inputs.values()}
     if len(sizes) != 1:
-        raise StatusError(
-            Code.INVALID_ARGUMENT,
-            "Batching Run() input tensors must have equal 0th-dimension size",
-        )
+        raise invalid("Batching Run() input tensors must have equal 0th-dimension size")
     return sizes.pop()

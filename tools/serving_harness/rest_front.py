@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from serving_harness.service import Arrays, Service, Signature
-from serving_harness.status import HTTP, Code, StatusError
+from serving_harness.status import HTTP, StatusError, invalid
 
 _PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?:predict")
 
@@ -31,7 +31,7 @@ class _Handler(BaseHTTPRequestHandler):
             match = _PATH.fullmatch(self.path)
             if match is None:
                 malformed = f"Malformed request: {self.command} {self.path}"
-                raise StatusError(Code.INVALID_ARGUMENT, malformed)
+                raise invalid(malformed)
             self.service.check_model(match[1], int(match[2]) if match[2] else None)
             self._send(200, answer(self.service, body))
         except StatusError as error:
@@ -66,13 +66,13 @@ def answer(service: Service, body: bytes) -> dict[str, Any]:
     try:
         request = json.loads(body)
     except ValueError as error:
-        raise StatusError(Code.INVALID_ARGUMENT, f"JSON Parse error: {error}") from None
+        raise invalid(f"JSON Parse error: {error}") from None
     if not isinstance(request, dict):
-        raise StatusError(Code.INVALID_ARGUMENT, "JSON Value: is not object")
+        raise invalid("JSON Value: is not object")
     name = request.get("signature_name", "")
     signature = service.signature(name)
     if ("inputs" in request) == ("instances" in request):
-        raise StatusError(Code.INVALID_ARGUMENT, "Missing 'inputs' or 'instances' key")
+        raise invalid("Missing 'inputs' or 'instances' key")
     by_columns = "inputs" in request
     read = _columns if by_columns else _rows
     outputs = service.predict(
@@ -104,17 +104,14 @@ def _columns(values: Any, signature: Signature) -> Arrays:
     """Reads ``inputs``: tensors by name, or a single tensor without a name."""
     if not isinstance(values, dict) or _is_bytes(values):
         if len(signature.inputs) > 1:
-            raise StatusError(
-                Code.INVALID_ARGUMENT,
+            raise invalid(
                 "inputs is a plain value/list, but expecting an object as multiple "
-                "input tensors required as per tensorinfo_map",
+                "input tensors required as per tensorinfo_map"
             )
         values = {next(iter(signature.inputs)): values}
     missing = signature.inputs.keys() - values.keys()
     if missing:
-        raise StatusError(
-            Code.INVALID_ARGUMENT, f"Missing named input: {missing} in 'inputs' object."
-        )
+        raise invalid(f"Missing named input: {missing} in 'inputs' object.")
     return {
         name: _tensor(values[name], info) for name, info in signature.inputs.items()
     }
@@ -123,22 +120,20 @@ def _columns(values: Any, signature: Signature) -> Arrays:
 def _rows(instances: Any, signature: Signature) -> Arrays:
     """Reads ``instances``: each row has values by name, or one value without a name."""
     if not isinstance(instances, list) or not instances:
-        raise StatusError(Code.INVALID_ARGUMENT, "No values in 'instances' array")
+        raise invalid("No values in 'instances' array")
     named = isinstance(instances[0], dict) and not _is_bytes(instances[0])
     if not named and len(signature.inputs) > 1:
-        raise StatusError(
-            Code.INVALID_ARGUMENT,
+        raise invalid(
             "instances is a plain list, but expecting list of objects as multiple "
-            "input tensors required as per tensorinfo_map",
+            "input tensors required as per tensorinfo_map"
         )
     columns: dict[str, list[Any]] = {name: [] for name in signature.inputs}
     for row in instances:
         values = row if named else {next(iter(columns)): row}
         if not isinstance(values, dict) or values.keys() != columns.keys():
-            raise StatusError(
-                Code.INVALID_ARGUMENT,
+            raise invalid(
                 f"Failed to process element of 'instances' list: keys must be equal "
-                f"to: {','.join(columns)}",
+                f"to: {','.join(columns)}"
             )
         for name, value in values.items():
             columns[name].append(value)
@@ -150,51 +145,29 @@ def _rows(instances: Any, signature: Signature) -> Arrays:
 
 def _tensor(values: Any, info: Any) -> np.ndarray:
     """Reads a tensor from nested lists, which must have equal lengths at each level."""
-    shape: list[int] = []
-    level = values
-    while isinstance(level, list):
-        shape.append(len(level))
-        if not level:
-            break
-        level = level[0]
     dtype = tf.as_dtype(info.dtype)
-    elements: list[Any] = []
-    _read(values, shape, dtype, elements)
-    array = np.empty(len(elements), dtype.as_numpy_dtype)
+    # Lists of unequal lengths or levels remain lists in the array.
+    nested = np.array(values, object)
+    elements = [_element(value, dtype) for value in nested.ravel()]
+    array = np.empty(nested.size, dtype.as_numpy_dtype)
     array[:] = elements
-    return array.reshape(shape)
+    return array.reshape(nested.shape)
 
 
-def _read(values: Any, shape: list[int], dtype: tf.DType, elements: list[Any]) -> None:
-    """Appends the values of nested lists of a given shape to `elements`."""
-    if isinstance(values, list):
-        if not shape or len(values) != shape[0]:
-            raise StatusError(
-                Code.INVALID_ARGUMENT, "Encountered list at unexpected size or level"
-            )
-        for value in values:
-            _read(value, shape[1:], dtype, elements)
-    elif shape:
-        raise StatusError(
-            Code.INVALID_ARGUMENT, f"JSON Value: {values} found at incorrect level"
-        )
-    elif dtype == tf.int32:
-        if not isinstance(values, int) or isinstance(values, bool):
-            raise StatusError(
-                Code.INVALID_ARGUMENT,
-                f"JSON Value: {values} Type: is not of expected type: int32",
-            )
-        elements.append(values)
-    elif isinstance(values, str):
+def _element(value: Any, dtype: tf.DType) -> int | bytes:
+    """Reads an integer or a string, which may be an object with base64 bytes."""
+    if isinstance(value, list):
+        raise invalid("Encountered list at unexpected size or level")
+    if dtype == tf.int32:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise invalid(f"JSON Value: {value} Type: is not of expected type: int32")
+        return value
+    if isinstance(value, str):
         # JSON can contain an unpaired surrogate, which UTF-8 cannot encode.
-        elements.append(values.encode("utf-8", "surrogatepass"))
-    elif _is_bytes(values):
-        elements.append(base64.b64decode(values["b64"]))
-    else:
-        raise StatusError(
-            Code.INVALID_ARGUMENT,
-            f"JSON Value: {values} is not of expected type: string",
-        )
+        return value.encode("utf-8", "surrogatepass")
+    if _is_bytes(value):
+        return base64.b64decode(value["b64"])
+    raise invalid(f"JSON Value: {value} is not of expected type: string")
 
 
 def _is_bytes(value: Any) -> bool:

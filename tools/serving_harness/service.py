@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from serving_harness.batching import Arrays, Batcher, BatchingParameters
-from serving_harness.status import Code, StatusError
+from serving_harness.status import Code, StatusError, failed, invalid
 
 DEFAULT_SIGNATURE = "serving_default"
 
@@ -74,9 +74,7 @@ class Service:
         """
         signature = self._signatures.get(name or DEFAULT_SIGNATURE)
         if signature is None:
-            raise StatusError(
-                Code.FAILED_PRECONDITION, f'Serving signature key "{name}" not found.'
-            )
+            raise failed(f'Serving signature key "{name}" not found.')
         return signature
 
     def predict(self, signature: str, inputs: Arrays) -> dict[str, np.ndarray]:
@@ -91,8 +89,7 @@ class Service:
         """
         expected = self.signature(signature).inputs
         if inputs.keys() != expected.keys():
-            raise StatusError(
-                Code.INVALID_ARGUMENT,
+            raise invalid(
                 "input size does not match signature: "
                 f"{len(inputs)}!={len(expected)}; missing but required: "
                 f"{sorted(expected.keys() - inputs.keys())}, extra: "
@@ -114,7 +111,7 @@ class Service:
             code = Code(error.error_code) if is_code else Code.INTERNAL
             raise StatusError(code, error.message) from None
         except ValueError as error:  # Raised for a wrong shape of a placeholder.
-            raise StatusError(Code.INVALID_ARGUMENT, str(error)) from None
+            raise invalid(str(error)) from None
         return outputs
 
 

@@ -34,3 +34,13 @@ class StatusError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+def invalid(message: str) -> StatusError:
+    """Returns the error of an invalid request."""
+    return StatusError(Code.INVALID_ARGUMENT, message)
+
+
+def failed(message: str) -> StatusError:
+    """Returns the error of a request that the model cannot run."""
+    return StatusError(Code.FAILED_PRECONDITION, message)
