@@ -25,10 +25,6 @@ def test_counts_tokens_operations_and_bytes(tmp_path):
     # Six operations per weight (big has 214.0M) and pair of tokens: 16 TFLOP.
     step = named["step of big, 416 x 30"]
     assert step.operations == pytest.approx(6 * 214.0e6 * 12480, rel=0.02)
-    # Four matmuls forward and eight backward; the copy reads and writes each byte.
-    matmuls = named["matmuls of 8,192 x 8,192, TF32"]
-    assert matmuls.operations == 12 * 2 * 8192**3
-    assert named["copy"].moved == 2 * 2**31
     tasks = {each.task for each in measurements(DRY, str(tmp_path))}
     assert tasks == {each.task for each in real}
 

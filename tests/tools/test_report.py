@@ -13,13 +13,12 @@ def test_figures_of_a_turn_follow_from_its_seconds():
     for seconds in (2.0, 4.0):
         report.add_turn(
             *(table, "a", answer(seconds)),
-            **{"tokens": 600, "operations": 8e9, "moved": 10**9, "steps": 4},
+            **{"tokens": 600, "operations": 8e9, "steps": 4},
         )
     assert table["a"] == {
         "ms": [500.0, 1000.0],
         "target tokens/s": [300.0, 150.0],
         "GFLOP/s": [4.0, 2.0],
-        "GB/s": [0.5, 0.25],
         "peak memory (MiB)": 3.0,
         "first step (s)": 9.0,
         "instruction set": "oneDNN: A",

@@ -8,11 +8,10 @@ batches, and one sentence at a time. t2t_repro runs batches in parallel, one per
 Batches of a few sentences run in another process, which compiles their search in a
 thread as on a terminal. t2t_repro is also timed with `--xla` and with a single decoder
 layer, as in a student. CTranslate2 runs batches in parallel and one batch on all cores;
-the faster of the two is reported. "Matmuls only" runs only the decoder's matmuls. Only
-float32 and int8 programs run the small batches.
+the faster of the two is reported. Only float32 and int8 programs run the small batches.
 
 CTranslate2 must be installed (`pip install ctranslate2`), or be excluded with
-`--only t2t_repro,products`.
+`--only t2t_repro`.
 """
 
 import os
@@ -33,18 +32,16 @@ from t2t_repro.command_line import cli
 from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.system.cores import usable_cores
 
-OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
+OURS, PEER = "t2t_repro", "ctranslate2"
 TASKS = {
     OURS: "decoding.t2t_repro",
     PEER: "ctranslate2_search.translate",
-    LIMIT: "decoding.products",
 }
 FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
 INT8, XLA_INT8 = f"{OURS} int8", f"{OURS} int8, XLA"
 BFLOAT16 = f"{OURS} bfloat16"
 STUDENT = f"{OURS} float32, 1 decoder layer"
 THEIR_FLOAT32, THEIR_INT8 = "CTranslate2 float32", "CTranslate2 int8"
-FLOAT32_LIMIT, BFLOAT16_LIMIT = "matmuls only float32", "matmuls only bfloat16"
 CONTENDERS: dict[str, tuple[str, Result]] = {
     FLOAT32: (OURS, {"precision": "float32", "xla": False}),
     XLA: (OURS, {"precision": "float32", "xla": True}),
@@ -54,8 +51,6 @@ CONTENDERS: dict[str, tuple[str, Result]] = {
     STUDENT: (OURS, {"precision": "float32", "xla": False, "num_decoder_layers": 1}),
     THEIR_FLOAT32: (PEER, {"compute_type": "float32"}),
     THEIR_INT8: (PEER, {"compute_type": "int8"}),
-    FLOAT32_LIMIT: (LIMIT, {"precision": "float32"}),
-    BFLOAT16_LIMIT: (LIMIT, {"precision": "bfloat16"}),
 }
 # Programs that also translate small batches.
 SMALL = {FLOAT32, XLA, INT8, XLA_INT8, THEIR_FLOAT32, THEIR_INT8}
@@ -63,7 +58,6 @@ PAIRS = (
     *((FLOAT32, THEIR_FLOAT32), (XLA, THEIR_FLOAT32), (BFLOAT16, THEIR_INT8)),
     *((INT8, THEIR_INT8), (XLA_INT8, THEIR_INT8), (INT8, THEIR_FLOAT32)),
     *((INT8, FLOAT32), (STUDENT, FLOAT32)),
-    *((FLOAT32, FLOAT32_LIMIT), (BFLOAT16, BFLOAT16_LIMIT)),
 )
 
 

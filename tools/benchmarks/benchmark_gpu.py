@@ -5,11 +5,10 @@
 Times training steps in bfloat16: packed rows with XLA's default flags, without Triton's
 matmuls, and without autotuning (level 0), which chooses kernels by measured time; then
 unpacked pairs, with and without XLA, and beam search. If time remains, it also times a
-warm autotuning cache, matmuls, memory copies, and steps with other settings. Packed
-rows have the chunked loss unless the name of a measurement has the plain one. TF32 is
-TensorFlow's default for float32 matmuls on a GPU. At the time limit or after Ctrl-C,
-the benchmark prints the figures so far. Without a GPU, it makes a dry run with toy
-sizes.
+warm autotuning cache and steps with other settings. Packed rows have the chunked loss
+unless the name of a measurement has the plain one. TF32 is TensorFlow's default for
+float32 matmuls on a GPU. At the time limit or after Ctrl-C, the benchmark prints the
+figures so far. Without a GPU, it makes a dry run with toy sizes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from model_costs import training_flops
 from benchmarks import decoding, report
 from benchmarks.in_turn import in_turn, own
 from benchmarks.report import Result, say
-from benchmarks.work import Matmul, work_of
+from benchmarks.work import work_of
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -54,8 +53,6 @@ class Sizes(NamedTuple):
         packed_length: Number of positions per side of a packed row.
         pairs: Number of unpacked pairs of the larger and the smaller micro-batch.
         length: Number of tokens per sentence, on both sides.
-        side: Number of rows and columns of the square matrices.
-        copied: Size of the copied tensor in bytes.
         rounds: Number of turns per measurement; their median is reported.
         steps: Number of steps per turn.
         sentences: Number of sentences per batch in beam search.
@@ -66,14 +63,12 @@ class Sizes(NamedTuple):
     packed_length: int = 256
     pairs: tuple[int, int] = (416, 120)
     length: int = 30
-    side: int = 8192
-    copied: int = 2**31
     rounds: int = 3
     steps: int = 8
     sentences: int = 128
 
 
-DRY = Sizes("tiny", (2, 4), 24, (4, 2), 8, 64, 2**16, 1, 2, 2)
+DRY = Sizes("tiny", (2, 4), 24, (4, 2), 8, 1, 2, 2)
 
 
 class Measurement(NamedTuple):
@@ -86,7 +81,6 @@ class Measurement(NamedTuple):
         request: Request of each turn.
         tokens: Number of target tokens per step.
         operations: Number of floating-point operations per step.
-        moved: Number of bytes read and written per step.
         begin: Warm-up requests.
         flags: XLA flags of the process.
     """
@@ -97,7 +91,6 @@ class Measurement(NamedTuple):
     request: Any
     tokens: int = 0
     operations: float = 0.0
-    moved: int = 0
     begin: Sequence[Any] = (1, 1)
     flags: str = ""
 
@@ -139,84 +132,66 @@ def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
         sizes: Sizes of the measurements.
         folder: Folder for files that the measurements share.
     """
-    small, large = sizes.rows
+    rows, more_rows = sizes.rows
     pairs, few_pairs = sizes.pairs
     # The first of these measurements fills the cache for the one with a warm cache.
     cache = Path(folder) / "autotune"
     cache.mkdir(exist_ok=True)
-    flag = f"--xla_gpu_per_fusion_autotune_cache_dir={cache}"
-    packed = _packed(sizes, small)
-    cached, unpacked = packed._replace(flags=flag), _step(sizes, pairs)
+    cached = f"--xla_gpu_per_fusion_autotune_cache_dir={cache}"
+    triton, level = "--xla_gpu_enable_triton_gemm=false", "--xla_gpu_autotune_level="
+    no_triton = "without Triton's matmuls"
     return [
-        cached,
-        _without_triton(packed),
-        _autotuned(_without_triton(packed), 0),
-        unpacked,
-        _step(sizes, pairs, xla=False),
-        _without_triton(unpacked),
-        _packed(sizes, large),
+        _packed(sizes, rows, flags=cached),
+        _packed(sizes, rows, no_triton, flags=triton),
+        _packed(
+            sizes, rows, f"{no_triton}, autotune level 0", flags=f"{triton} {level}0"
+        ),
+        _step(sizes, pairs),
+        _step(sizes, pairs, "without XLA", xla=False),
+        _step(sizes, pairs, no_triton, flags=triton),
+        _packed(sizes, more_rows),
         *[_search(sizes, folder, precision) for precision in NAMES],
-        cached._replace(name=f"{packed.name}, warm cache"),
-        *[_matmuls(sizes, precision) for precision in NAMES],
-        _copy(sizes),
-        _with_plain_loss(_packed(sizes, large)),
-        _step(sizes, pairs, precision="float32"),
-        _autotuned(packed, 2),
+        _packed(sizes, rows, "warm cache", flags=cached),
+        _packed(sizes, more_rows, "plain loss", without=["chunked_loss"]),
+        _step(sizes, pairs, NAMES["float32"], precision="float32"),
+        _packed(sizes, rows, "autotune level 2", flags=f"{level}2"),
         _step(sizes, few_pairs),
-        _autotuned(packed, 0),
+        _packed(sizes, rows, "autotune level 0", flags=f"{level}0"),
     ]
 
 
-def _matmuls(sizes: Sizes, precision: str) -> Measurement:
-    """Returns the measurement of square matmuls, forward and backward."""
-    side = sizes.side
-    matmul = Matmul(4, 1, side, side, side)
-    fields = {"precision": precision, "matmuls": [asdict(matmul)]}
-    name = f"matmuls of {side:,} x {side:,}, {NAMES[precision]}"
-    each = Measurement(name, "training.square", fields, sizes.steps)
-    return each._replace(operations=matmul.flops)
-
-
-def _copy(sizes: Sizes) -> Measurement:
-    """Returns the measurement of a memory copy."""
-    each = Measurement("copy", "training.copy", {"bytes": sizes.copied}, sizes.steps)
-    return each._replace(moved=2 * sizes.copied)
-
-
-def _packed(sizes: Sizes, rows: int) -> Measurement:
-    """Returns the measurement of a training step with packed rows."""
+def _packed(sizes: Sizes, rows: int, note: str = "", **options: Any) -> Measurement:
+    """Returns the measurement of a training step with packed rows; see `_step`."""
     length = sizes.packed_length
-    step = _step(sizes, rows * (length // sizes.length), packed_length=length)
-    return step._replace(name=f"step of {sizes.size}, packed {rows} x {length}")
-
-
-def _autotuned(step: Measurement, level: int) -> Measurement:
-    """Returns the measurement with another level of autotuning than 4."""
-    name = f"{step.name}, autotune level {level}"
-    flags = f"{step.flags} --xla_gpu_autotune_level={level}".strip()
-    return step._replace(name=name, flags=flags)
-
-
-def _without_triton(step: Measurement) -> Measurement:
-    """Returns the measurement with matmuls of cuBLAS instead of Triton."""
-    name = f"{step.name}, without Triton's matmuls"
-    return step._replace(name=name, flags="--xla_gpu_enable_triton_gemm=false")
-
-
-def _with_plain_loss(step: Measurement) -> Measurement:
-    """Returns the measurement with the reference implementation of the loss."""
-    fields = step.fields | {"without": ["chunked_loss"]}
-    return step._replace(name=f"{step.name}, plain loss", fields=fields)
+    pairs = rows * (length // sizes.length)
+    step = _step(sizes, pairs, packed_length=length, **options)
+    name = f"step of {sizes.size}, packed {rows} x {length}"
+    return step._replace(name=", ".join(filter(None, [name, note])))
 
 
 def _step(
     sizes: Sizes,
     pairs: int,
-    packed_length: int = 0,
-    xla: bool = True,
+    note: str = "",
+    *,
+    flags: str = "",
+    without: Sequence[str] = (),
     precision: str = "bfloat16",
+    xla: bool = True,
+    packed_length: int = 0,
 ) -> Measurement:
-    """Returns the measurement of a training step with one micro-batch."""
+    """Returns the measurement of a training step with one micro-batch.
+
+    Args:
+        sizes: Sizes of the measurements.
+        pairs: Number of sentence pairs.
+        note: End of the name.
+        flags: XLA flags of the process.
+        without: Optimized implementations to disable.
+        precision: Precision of the step.
+        xla: Whether XLA compiles the step.
+        packed_length: Number of positions per side of a packed row, or 0.
+    """
     values = hparams.load(sizes.size)
     length, vocab_size = sizes.length, values.vocab_size
     work = replace(
@@ -226,15 +201,15 @@ def _step(
         dropout=values.dropout,
         packed_length=packed_length,
     )
-    suffix = f", {NAMES[precision]}" * (precision != "bfloat16")
-    suffix += ", without XLA" * (not xla)
+    name = f"step of {sizes.size}, {pairs} x {length}"
     return Measurement(
-        f"step of {sizes.size}, {pairs} x {length}{suffix}",
+        ", ".join(filter(None, [name, note])),
         "training.train",
-        asdict(work),
+        asdict(work) | {"without": list(without)},
         sizes.steps,
         tokens=work.tokens,
         operations=pairs * training_flops(values, vocab_size, length, length),
+        flags=flags,
     )
 
 
@@ -293,7 +268,6 @@ def _measure(
             answer,
             tokens=steps * each.tokens,
             operations=steps * each.operations,
-            moved=steps * each.moved,
             steps=steps,
         )
         row = table[each.name]

@@ -1,4 +1,4 @@
-"""Times a training step of t2t_repro, its matmuls, and other toolkits in one run.
+"""Times a training step of t2t_repro and of other toolkits in one run.
 
     python tools/benchmarks/benchmark_training.py --sizes base
         --t2t_python t2t/bin/python --opennmt_python opennmt/bin/python
@@ -23,22 +23,23 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from flags import one_of, several
+from model_costs import training_flops
 
 from benchmarks import report
 from benchmarks.in_turn import Contender, in_turn, own, peer, peer_versions
 from benchmarks.report import Result, say
-from benchmarks.work import SQUARE, Work, flops, matmuls_of, work_of
+from benchmarks.work import Work, work_of
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 
-OURS, SQUARE_TITLE = "t2t_repro", "square matmul"
+OURS = "t2t_repro"
 FLOAT32 = ("float32",)
 PRECISIONS = (*FLOAT32, "bfloat16")
 PAPER = ", paper's dropout"
 
 
 class Program(NamedTuple):
-    """A training program, or matmuls that bound its speed.
+    """A training program.
 
     Attributes:
         title: Name in the tables.
@@ -57,8 +58,6 @@ class Program(NamedTuple):
 
 PROGRAMS = {
     "t2t_repro": Program(OURS, "training.train"),
-    "products": Program("matmuls only", "training.products"),
-    "square": Program(SQUARE_TITLE, "training.square"),
     "tensor2tensor": Program(
         *("tensor2tensor", "tensor2tensor_speed.py", FLOAT32, "tensor2tensor"),
         flag="t2t_python",
@@ -87,10 +86,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _time(work: Work, args: Namespace, folder: Path, result: Result) -> None:
     """Times all programs on one workload; `result` gets its table."""
-    operations = flops(matmuls_of(work))
+    pair = training_flops(
+        hparams.load(work.size), work.vocab_size, work.length, work.length
+    )
     title = (
         f"{work.size}, {work.batch_size} x {work.length} tokens, {work.vocab_size:,} "
-        f"subwords, {operations / work.tokens / 1e9:.3f} GFLOP per token"
+        f"subwords, {pair / work.length / 1e9:.3f} GFLOP per token"
     )
     say(f"{title}:")
     table: Result = {}
@@ -102,13 +103,10 @@ def _time(work: Work, args: Namespace, folder: Path, result: Result) -> None:
         begin=[1, 1],  # Warm-up: the first steps are slower.
         one_by_one=args.one_by_one,
     ):
-        # For the square matmul, `tokens` is the number that a training step would
-        # process with the same number of operations.
-        per_step = flops(SQUARE) if name.startswith(SQUARE_TITLE) else operations
-        scale = per_step / operations
-        tokens = answer.get("target_tokens", steps * work.tokens) * scale
+        tokens = answer.get("target_tokens", steps * work.tokens)
+        operations = steps * work.batch_size * pair
         report.add_turn(
-            table, name, answer, tokens=tokens, operations=steps * per_step, steps=steps
+            table, name, answer, tokens=tokens, operations=operations, steps=steps
         )
         result["tables"][f"{title}: ratios"] = report.ratios(table, pairs(table))
 

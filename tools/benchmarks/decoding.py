@@ -7,10 +7,8 @@ the folder `work_dir`, and the program's `precision`, `xla` or `compute_type`.
 from __future__ import annotations
 
 import json
-import os
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
@@ -175,8 +173,8 @@ def search_in_turn(settings: Namespace, search: Callable[[Ids], Any]) -> None:
 
 def random_model(settings: Namespace) -> Any:
     """Returns a model with random weights that depend only on the seed."""
-    from benchmarks import package
     from t2t_repro.hparams import load
+    from t2t_repro.runs.model_dir import build_model
 
     hparams = load("base").replace(
         d_model=settings.d_model,
@@ -187,7 +185,7 @@ def random_model(settings: Namespace) -> Any:
         vocab_size=settings.vocab_size,
         seed=settings.seed,
     )
-    return package.random_model(hparams, settings.vocab_size)
+    return build_model(hparams, settings.vocab_size)
 
 
 def write_model(settings: Namespace, for_ctranslate2: bool) -> None:
@@ -290,46 +288,3 @@ def search_batches_in_turn(settings: Namespace, searcher: Searcher) -> None:
         return [row.tolist() for rows in best for row in rows]
 
     search_in_turn(settings, translate)
-
-
-def products(fields: Mapping[str, Any]) -> None:
-    """Runs only the decoder's matmuls with its weights, prepacked as in the decoder.
-
-    Excludes the matmuls of attention and the cross-attention keys and values, which
-    are computed once per sentence.
-    """
-    settings = Namespace(**fields)
-    import tensorflow as tf
-
-    from benchmarks.package import matmuls_of_a_step, prepack
-    from t2t_repro.fast.parallel_batches import batches_at_once, give_each_batch_a_core
-    from t2t_repro.models.precision import precision
-
-    give_each_batch_a_core()
-    d_model, dtype = settings.d_model, tf.as_dtype(settings.precision)
-    with precision(settings.precision):
-        groups = matmuls_of_a_step(random_model(settings))
-    *layers, (table,) = groups
-
-    @tf.function(input_signature=[tf.TensorSpec([None, d_model], dtype)])
-    def steps(x: Any) -> Any:
-        matmul = prepack(groups, tf.shape(x)[0], dtype.name)
-        for _ in tf.range(settings.steps):
-            for group in layers:
-                # Only one of queries, keys and values is the input of the next matmul.
-                x = matmul(x, *group)
-                x = x[:, :d_model] if len(group) > 1 else x
-            # Prevents overflow after many steps.
-            x /= tf.reduce_max(tf.abs(x))
-            x += 0 * tf.reduce_mean(matmul.logits(x, table))
-        return x
-
-    def run(batches: Ids) -> None:
-        rows = batches[..., 0].size
-        size = min(settings.batch_size, -(-rows // batches_at_once()))
-        sizes = [min(size, rows - n) for n in range(0, rows, size)]
-        inputs = [tf.ones([n * settings.beam_size, d_model], dtype) for n in sizes]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(steps, inputs))
-
-    search_in_turn(settings, run)

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.package import random_model
 from benchmarks.peers.turns import turns
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -61,4 +60,4 @@ def _load(settings: Namespace) -> tuple[Any, Any, Any]:
         return model, directory.tokenizer(), directory.hparams()
     hparams = hparam_sets.load(settings.hparams)
     tokenizer = load_tokenizer(settings.vocab_file)
-    return random_model(hparams, tokenizer.vocab_size), tokenizer, hparams
+    return build_model(hparams, tokenizer.vocab_size), tokenizer, hparams

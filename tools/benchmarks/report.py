@@ -93,7 +93,6 @@ def add_turn(
     *,
     tokens: float = 0,
     operations: float = 0,
-    moved: int = 0,
     steps: int = 1,
 ) -> None:
     """Adds the figures of a program's turn to its row.
@@ -104,15 +103,11 @@ def add_turn(
         answer: The program's answer, as yielded by `in_turn`.
         tokens: Number of target tokens in the whole turn.
         operations: Number of floating-point operations of matmuls in the whole turn.
-        moved: Number of bytes read and written in the whole turn.
         steps: Number of steps in the turn.
     """
     row, seconds = table.setdefault(name, {}), answer["seconds"]
     row.setdefault("ms", []).append(seconds / steps * 1e3)
-    for figure, amount in (
-        *((SPEED, tokens), ("GFLOP/s", operations / 1e9)),
-        ("GB/s", moved / 1e9),
-    ):
+    for figure, amount in ((SPEED, tokens), ("GFLOP/s", operations / 1e9)):
         if amount:
             row.setdefault(figure, []).append(amount / seconds)
     add_process(row, answer)

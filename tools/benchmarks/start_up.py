@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from benchmarks import decoding, package
+from benchmarks import decoding
 from benchmarks.report import Result, say
 from t2t_repro.system.errors import UserError
 
@@ -73,7 +73,7 @@ def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
     from t2t_repro.hparams import load
     from t2t_repro.models.variables import named_variables
     from t2t_repro.runs import checkpoints
-    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.runs.model_dir import ModelDir, build_model
     from t2t_repro.runs.run_metadata import RunMetadata
     from t2t_repro.tokenizers.load import load_tokenizer
 
@@ -81,7 +81,7 @@ def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
     decoding.write_vocabulary(folder, vocab_size, seed=1)
     tokenizer = load_tokenizer(folder / decoding.VOCABULARY)
     hparams = load(size).replace(vocab_size=vocab_size)
-    model = package.random_model(hparams, vocab_size)
+    model = build_model(hparams, vocab_size)
     directory = ModelDir(folder / "model")
     fingerprint = tokenizer.fingerprint
     origin = RunMetadata(None, "en", "de", None, None, fingerprint, True)

@@ -1,10 +1,10 @@
-"""Benchmark tasks: training steps of t2t_repro, matmuls, and memory copies."""
+"""Benchmark task: training steps of t2t_repro."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.package import keep_freed_memory, random_model
-from benchmarks.peers.turns import memory, steps, turns
-from benchmarks.work import SQUARE, Matmul, Work, matmuls_of
+from benchmarks.peers.turns import memory, turns
+from benchmarks.work import Work
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.batches import pipeline
 from t2t_repro.data.encoded_pairs import EncodedPairs
+from t2t_repro.fast.malloc import keep_freed_memory
 from t2t_repro.models.precision import mixed_precision
+from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
@@ -57,7 +58,7 @@ def train(settings: Mapping[str, Any]) -> None:
     strategy = strategies.choose("auto", xla=work.xla)
     config, pairs = batching_of(hparams), random_pairs(work)
     with strategy.scope(), mixed_precision(hparams.precision):
-        model = random_model(hparams, work.vocab_size)
+        model = build_model(hparams, work.vocab_size)
     counter = TokenCounter()
 
     def batches(step: int) -> Iterator[Any]:
@@ -103,64 +104,3 @@ class TokenCounter(Monitor):
         """Returns the number of tokens since the last call."""
         tokens, self._tokens = self._tokens, 0
         return tokens
-
-
-def products(settings: Mapping[str, Any]) -> None:
-    """Runs only the matmuls of a training step."""
-    work = Work(**settings)
-    multiply_in_turn(matmuls_of(work), work.precision)
-
-
-def square(settings: Mapping[str, Any]) -> None:
-    """Runs one large matmul, or those in `matmuls`, forward and backward."""
-    fields = settings.get("matmuls")
-    matmuls = [Matmul(**each) for each in fields] if fields else SQUARE
-    multiply_in_turn(matmuls, settings["precision"])
-
-
-def copy(settings: Mapping[str, Any]) -> None:
-    """Reads and writes a float32 tensor of `bytes` bytes."""
-    values = tf.Variable(tf.zeros([settings["bytes"] // 4]))
-
-    @tf.function(autograph=False)
-    def step() -> Any:
-        return values.assign(-values)[0]
-
-    for _ in steps(memory("VmRSS")):
-        float(step())
-
-
-def multiply_in_turn(matmuls: Sequence[Matmul], precision: str) -> None:
-    """Runs the matmuls of a step with its shapes and layouts, forward and backward.
-
-    Each forward result serves as the gradient of its backward matmuls.
-    """
-    before = memory("VmRSS")
-    keep_freed_memory()
-
-    def matrix(copies: int, rows: int, columns: int) -> Any:
-        shape = [rows, columns] if copies == 1 else [copies, rows, columns]
-        # The scale prevents overflow.
-        values = tf.random.normal(shape, stddev=rows**-0.5)
-        return tf.Variable(tf.cast(values, precision))
-
-    operands = []
-    for m in matmuls:
-        left = matrix(m.copies, m.rows, m.inner)
-        operands += [
-            (left, matrix(m.copies, m.inner, m.columns)) for _ in range(m.count)
-        ]
-
-    @tf.function(autograph=False)
-    def step() -> Any:
-        # TensorFlow prunes matmuls whose results are unused.
-        entries = []
-        for left, right in operands:
-            result = tf.matmul(left, right)
-            by_left = tf.matmul(result, right, transpose_b=True)
-            by_right = tf.matmul(left, result, transpose_a=True)
-            entries += [tf.reshape(x, [-1])[0] for x in (result, by_left, by_right)]
-        return tf.add_n(entries)
-
-    for _ in steps(before):
-        float(step())
