@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden_checks.rounding import tolerance
 from t2t_repro.system.errors import UserError
 
 Array = npt.NDArray[Any]
@@ -48,7 +49,7 @@ class Finding:
         if self.difference is not None:
             verdict = (
                 f"{'ok' if self.passed else 'FAILED'}  largest difference "
-                f"{self.difference:.2g}, tolerance {self.tolerance:g}"
+                f"{self.difference:.2g}, tolerance {self.tolerance:.2g}"
             )
         return f"{self.file}  {self.array}  {verdict}{' relative' * self.relative}"
 
@@ -90,7 +91,9 @@ class Sheet:
         self,
         name: str,
         ours: npt.ArrayLike,
-        tolerance: float,
+        additions: int = 0,
+        *,
+        magnitude: float = 0.0,
         mask: Array | None = None,
         relative: bool = False,
     ) -> None:
@@ -99,15 +102,19 @@ class Sheet:
         Args:
             name: Name of the array.
             ours: Our values, of the same shape.
-            tolerance: Largest allowed difference.
+            additions: Number of additions that may round differently; see
+                `rounding.tolerance`.
+            magnitude: Largest absolute value of the partial sums, if it is larger than
+                that of the array.
             mask: Array that broadcasts to the values; they are not compared where it
                 is 0.
             relative: Whether to divide differences by the array's values.
         """
-        difference = _difference(
-            np.asarray(ours), np.asarray(self.take(name)), mask, relative
-        )
-        self._findings[name] = Finding(self.file, name, difference, tolerance, relative)
+        theirs = np.asarray(self.take(name))
+        difference = _difference(np.asarray(ours), theirs, mask, relative)
+        largest = 1.0 if relative else max(magnitude, largest_magnitude(theirs, mask))
+        allowed = tolerance(largest, additions)
+        self._findings[name] = Finding(self.file, name, difference, allowed, relative)
 
     def compare_ids(self, name: str, ours: npt.ArrayLike) -> None:
         """Compares ids for equality after padding the shorter array with PAD."""
@@ -134,6 +141,14 @@ class Sheet:
 def padded(ids: Array, length: int) -> Array:
     """Pads the last axis with PAD to a length."""
     return np.pad(ids, [(0, 0)] * (ids.ndim - 1) + [(0, length - ids.shape[-1])])
+
+
+def largest_magnitude(values: npt.ArrayLike, mask: Array | None = None) -> float:
+    """Returns the largest absolute value where a broadcast mask is not 0."""
+    magnitudes = np.abs(np.asarray(values, np.float64))
+    if mask is not None:
+        magnitudes = np.where(mask, magnitudes, 0.0)
+    return float(magnitudes.max(initial=0))
 
 
 def _difference(

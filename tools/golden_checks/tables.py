@@ -7,7 +7,8 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from golden_checks.sheet import Sheet
+from golden_checks.rounding import POSITION
+from golden_checks.sheet import Sheet, largest_magnitude
 from golden_checks.t2t_batching import t2t_batching
 from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
@@ -16,10 +17,13 @@ from t2t_repro.layers.position import sinusoid
 from t2t_repro.training.losses import smoothed_cross_entropy
 from t2t_repro.training.schedules import Schedule
 
-RATES = 1e-6
-SIGNALS = 2e-5  # Sines of large float32 angles are imprecise.
-PENALTIES = 1e-6
-LOSSES = 1e-5
+RATE = 16
+"""Roundings of a learning rate: up to four factors of up to four operations each."""
+
+PENALTY = 4
+"""Roundings of a length penalty: sum, quotient, and logarithm and exponential of the
+power."""
+
 _RATE_KEYS = re.compile("hidden_size|learning_rate.*")
 _BATCHING = re.compile(r"batching/(b(\d+)_m(\d+)(?:_shards(\d+))?)/boundaries")
 _TIMING = re.compile(r"timing/(?:odd_|start(\d+)_)?(\d+)_(\d+)")
@@ -51,7 +55,7 @@ def _check_rates(sheet: Sheet) -> None:
         # tensor2tensor counts micro-batches of accumulated gradients as steps.
         count = max(int(t2t.get("optimizer_multistep_accumulate_steps") or 1), 1)
         rates = [float(schedule(tf.constant(step / count))) for step in steps]
-        sheet.compare(f"lr/{name}", rates, RATES, relative=True)
+        sheet.compare(f"lr/{name}", rates, RATE, relative=True)
 
 
 def _check_timing(sheet: Sheet) -> None:
@@ -59,7 +63,9 @@ def _check_timing(sheet: Sheet) -> None:
         if match := _TIMING.fullmatch(name):
             start, length, channels = (int(part or 0) for part in match.groups())
             positions = np.arange(start, start + length)
-            sheet.compare(name, sinusoid(positions, channels)[None], SIGNALS)
+            signal = sinusoid(positions, channels)[None]
+            # The error of a sine is that of its angle, which is at most the position.
+            sheet.compare(name, signal, POSITION, magnitude=start + length)
 
 
 def _check_batching(sheet: Sheet) -> None:
@@ -68,14 +74,14 @@ def _check_batching(sheet: Sheet) -> None:
             configuration = match[1]
             batching = t2t_batching(int(match[2]), int(match[3]), int(match[4] or 1))
             for field, ours in batching._asdict().items():
-                sheet.compare(f"batching/{configuration}/{field}", ours, 0.0)
+                sheet.compare(f"batching/{configuration}/{field}", ours)
 
 
 def _check_length_penalty(sheet: Sheet) -> None:
     lengths = tf.constant(sheet.take("length_penalty/lengths"))
     for name in sheet.names("length_penalty/alpha_"):
         ours = length_penalty(lengths, float(name))
-        sheet.compare(f"length_penalty/alpha_{name}", ours, PENALTIES, relative=True)
+        sheet.compare(f"length_penalty/alpha_{name}", ours, PENALTY, relative=True)
 
 
 def _check_smoothing(sheet: Sheet) -> None:
@@ -84,6 +90,9 @@ def _check_smoothing(sheet: Sheet) -> None:
     mask = np.asarray(labels) != 0
     for name in sheet.names("smoothing/xent_"):
         losses = smoothed_cross_entropy(logits, labels, float(name)) * mask
-        sheet.compare(f"smoothing/xent_{name}", losses, LOSSES)
-        sheet.compare(f"smoothing/num_{name}", tf.reduce_sum(losses), LOSSES)
-        sheet.compare(f"smoothing/den_{name}", mask.sum(), 0.0)
+        # A loss is a sum over the vocabulary; `num` is the sum of all losses.
+        vocab_size, largest = logits.shape[-1], largest_magnitude(logits)
+        sheet.compare(f"smoothing/xent_{name}", losses, vocab_size, magnitude=largest)
+        additions = vocab_size + mask.size
+        sheet.compare(f"smoothing/num_{name}", tf.reduce_sum(losses), additions)
+        sheet.compare(f"smoothing/den_{name}", mask.sum())

@@ -24,8 +24,6 @@ from t2t_repro.tokenizers.vocabulary import build_vocabulary
 _PACKED = re.compile(r"packed(?:_spacing(\d+))?/(.+)")
 _ROOT = Path(__file__).resolve().parents[2]
 
-BLEU = 1e-4  # BLEU points; tensor2tensor rounds to float32.
-
 
 def columns(values: dict[str, Any]) -> dict[str, Any]:
     """Converts each list of records to one list per field, named `LIST/FIELD`."""
@@ -45,12 +43,13 @@ def check_bleu(sheet: Sheet) -> None:
     counts = sheet.take("sets/first_n")
     for name, cased in (("sets/bleu_cased", True), ("sets/bleu_uncased", False)):
         ours = [t2t_bleu(hypotheses[:n], references[:n], cased) for n in counts]
-        sheet.compare(name, ours, BLEU)
+        # tensor2tensor rounds a fraction to float32 and multiplies it by 100.
+        sheet.compare(name, ours, 2)
     lines = sheet.take("tokenize/text")
     sheet.compare_equal("tokenize/tokens", [tokenize(line) for line in lines])
     sides = (f"compute_bleu_ids/{side}" for side in ("reference", "hypothesis"))
     ours = list(map(corpus_bleu, *map(sheet.take, sides)))
-    sheet.compare("compute_bleu_ids/bleu", ours, BLEU / 100)
+    sheet.compare("compute_bleu_ids/bleu", ours, 1)
 
 
 def check_packing_and_trees(sheet: Sheet) -> None:
@@ -111,7 +110,7 @@ def check_built_vocabulary(folder: Path, sheet: Sheet) -> None:
         build_vocabulary("wordpiece", read_lines(folder / "built_from.txt"), size, path)
         tokenizer = load_tokenizer(path)
         equal = path.read_bytes() == theirs.read_bytes()
-    sheet.compare("vocab_size", tokenizer.vocab_size, 0.0)
+    sheet.compare("vocab_size", tokenizer.vocab_size)
     if not equal:
         raise UserError(
             f"{theirs}: differs from the vocabulary that t2t_repro builds of "

@@ -7,18 +7,15 @@ import json
 import numpy as np
 import tensorflow as tf
 
-from golden_checks.model_cases import LOSSES, build
+from golden_checks.model_cases import build
+from golden_checks.rounding import model_additions
 from golden_checks.sheet import Array, Sheet
 from golden_checks.t2t_variables import to_t2t, vocab_sizes
+from golden_checks.tables import RATE
 from t2t_repro.batches import packed_batch
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from t2t_repro.training.step import TrainStep
-
-WEIGHTS = 1e-5  # tolerance of the weights after all steps
-GRADIENTS = 1e-5
-RATES = 1e-6
-NORMS = 1e-4
 
 
 def check(sheet: Sheet) -> None:
@@ -27,26 +24,43 @@ def check(sheet: Sheet) -> None:
     results = []
     for number in range(training.updates):
         gradients = training.in_t2t(training.gradients(number))
-        _compare_group(sheet, f"step{number}/grad/", gradients, GRADIENTS)
+        additions = training.additions.gradients
+        _compare_group(sheet, f"step{number}/grad/", gradients, additions)
         if number == 0:
-            _compare_group(sheet, "grad0/", gradients, GRADIENTS)
+            _compare_group(sheet, "grad0/", gradients, additions)
         results.append(training.update(number))
         after = training.in_t2t(training.weights())
-        _compare_group(sheet, f"step{number}/after/", after, WEIGHTS)
-    _compare_group(sheet, "final/", after, WEIGHTS)
+        _compare_group(sheet, f"step{number}/after/", after, additions)
+    _compare_group(sheet, "final/", after, additions)
     loss, _, _, norm, rate = np.array(results).T
-    sheet.compare("losses", loss, LOSSES)
-    sheet.compare("learning_rates", rate, RATES, relative=True)
-    sheet.compare("global_grad_norms", norm, NORMS, relative=True)
+    sheet.compare("losses", loss, training.additions.losses + training.tokens)
+    sheet.compare("learning_rates", rate, RATE, relative=True)
+    # The norm is a sum over all elements of all gradients.
+    additions += sum(value.size for value in gradients.values())
+    sheet.compare("global_grad_norms", norm, additions, relative=True)
 
 
 class Training:
-    """Model, batches and training step of a case."""
+    """Model, batches and training step of a case.
+
+    Attributes:
+        model: The model.
+        hparams: Its hyper-parameters, without dropout.
+        updates: Number of steps.
+        step: The training step.
+        tokens: Number of positions per side of a batch.
+        additions: Additions of a forward and backward pass.
+    """
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
-        model, hparams = build(sheet, *vocab_sizes(sheet.names("var/")))
+        sizes = vocab_sizes(sheet.names("var/"))
+        model, hparams = build(sheet, *sizes)
         self.model = model
+        rows, length = sheet.arrays["targets_0"].shape
+        length = max(length, sheet.arrays["inputs_0"].shape[1])
+        self.tokens = rows * length
+        self.additions = model_additions(hparams, (rows, length), sizes[1])
         # The reference steps ran without dropout, regardless of the hyper-parameters.
         self.hparams = hparams.replace(
             dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0
@@ -108,9 +122,9 @@ class Training:
 
 
 def _compare_group(
-    sheet: Sheet, prefix: str, ours: dict[str, Array], tolerance: float
+    sheet: Sheet, prefix: str, ours: dict[str, Array], additions: int
 ) -> None:
     """Compares the arrays under a prefix with our values of the same names."""
     for name in sheet.names(prefix):
         if name in ours:
-            sheet.compare(prefix + name, ours[name], tolerance)
+            sheet.compare(prefix + name, ours[name], additions)
