@@ -219,7 +219,6 @@ assert outputs
 # - The server does no authentication. `compose.yaml` binds it to localhost; put an authenticating proxy in front of it.
 # - Limit the cost of a request with `--max_input_length` when you export and `max_batch_size` in `batching_parameters.txt`.
 # - New versions are written to a temporary name and renamed, so a server never loads an incomplete one.
-# - `tools/benchmarks/load_test.py` in the repository measures the latency and throughput of a server.
 
 # %%
 server.terminate() if binary else server.shutdown()
