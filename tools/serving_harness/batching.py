@@ -146,12 +146,8 @@ class Batcher:
             batch = queue[-1]
         else:
             if len(queue) >= self._parameters.max_enqueued_batches:
-                raise StatusError(
-                    Code.UNAVAILABLE,
-                    "The batch scheduling queue to which this task was submitted is "
-                    f"full; currently {len(queue)} batches enqueued and "
-                    f"max_enqueued_batches is {self._parameters.max_enqueued_batches}",
-                )
+                full = f"the queue is full: {len(queue)} batches are waiting"
+                raise StatusError(Code.UNAVAILABLE, full)
             if queue:
                 queue[-1].closed = True
             batch = _Batch(signature, time.monotonic())
@@ -269,15 +265,12 @@ def split(
 
 def _padded(tensor: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """Pads all axes but the first with the tensor's first element."""
-    widths = [(0, 0)]
-    widths += [
-        (0, int(padded) - size)
-        for padded, size in zip(shape, tensor.shape[1:], strict=True)
-    ]
-    if not any(after for _, after in widths):
+    missing = shape - tensor.shape[1:]
+    if not missing.any():
         return tensor
     if not tensor.size:
         raise invalid("Got empty tensor in batch of non-empty tensors.")
+    widths = [(0, 0), *((0, int(size)) for size in missing)]
     return np.pad(tensor, widths, constant_values=tensor.flat[0])
 
 

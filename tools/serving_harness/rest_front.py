@@ -104,10 +104,7 @@ def _columns(values: Any, signature: Signature) -> Arrays:
     """Reads ``inputs``: tensors by name, or a single tensor without a name."""
     if not isinstance(values, dict) or _is_bytes(values):
         if len(signature.inputs) > 1:
-            raise invalid(
-                "inputs is a plain value/list, but expecting an object as multiple "
-                "input tensors required as per tensorinfo_map"
-            )
+            raise invalid("'inputs' must be an object with several named tensors")
         values = {next(iter(signature.inputs)): values}
     missing = signature.inputs.keys() - values.keys()
     if missing:
@@ -123,18 +120,12 @@ def _rows(instances: Any, signature: Signature) -> Arrays:
         raise invalid("No values in 'instances' array")
     named = isinstance(instances[0], dict) and not _is_bytes(instances[0])
     if not named and len(signature.inputs) > 1:
-        raise invalid(
-            "instances is a plain list, but expecting list of objects as multiple "
-            "input tensors required as per tensorinfo_map"
-        )
+        raise invalid("'instances' must be objects with several named values")
     columns: dict[str, list[Any]] = {name: [] for name in signature.inputs}
     for row in instances:
         values = row if named else {next(iter(columns)): row}
         if not isinstance(values, dict) or values.keys() != columns.keys():
-            raise invalid(
-                f"Failed to process element of 'instances' list: keys must be equal "
-                f"to: {','.join(columns)}"
-            )
+            raise invalid(f"'instances' must have the keys {', '.join(columns)}")
         for name, value in values.items():
             columns[name].append(value)
     return {

@@ -60,12 +60,9 @@ class Service:
     def check_model(self, name: str, version: int | None) -> None:
         """Raises StatusError for another model or version."""
         if name != self.name or version not in (None, self.version):
-            which = (
-                f"Latest({name})" if version is None else f"Specific({name}, {version})"
-            )
-            raise StatusError(
-                Code.NOT_FOUND, f"Servable not found for request: {which}"
-            )
+            which = f"Specific({name}, {version})" if version else f"Latest({name})"
+            missing = f"Servable not found for request: {which}"
+            raise StatusError(Code.NOT_FOUND, missing)
 
     def signature(self, name: str) -> Signature:
         """Returns a signature; an empty name selects the default one.
@@ -89,12 +86,8 @@ class Service:
         """
         expected = self.signature(signature).inputs
         if inputs.keys() != expected.keys():
-            raise invalid(
-                "input size does not match signature: "
-                f"{len(inputs)}!={len(expected)}; missing but required: "
-                f"{sorted(expected.keys() - inputs.keys())}, extra: "
-                f"{sorted(inputs.keys() - expected.keys())}",
-            )
+            names = f"{sorted(inputs)}, expected {sorted(expected)}"
+            raise invalid(f"inputs do not match the signature: {names}")
         run: Callable[[str, Arrays], dict[str, np.ndarray]]
         run = self._run if self.batcher is None else self.batcher
         return run(signature or DEFAULT_SIGNATURE, inputs)
