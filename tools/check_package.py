@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for python, archive in itertools.product(pythons, archives):
             full = args.full and not results
             results.append(check_install(python, archive, work, constraints, full))
-            say(describe(results[-1]))
+            say(json.dumps(results[-1]))
     names = [archive.name for archive in archives]
     values = {"archives": names, "colab_adds": added, "installations": results}
     text = f"{len(results)} installations work: {', '.join(names)}"
@@ -238,15 +238,6 @@ def commands(root: Path) -> Iterable[str]:
     for path in sorted(root.glob("t2t_repro/*.py")):
         if _PROGRAM.search(path.read_text(encoding="utf-8")):
             yield path.stem
-
-
-def describe(result: dict[str, Any]) -> str:
-    """Formats the result of an installation as one line."""
-    score = f", BLEU {result['bleu']:.2f}" if "bleu" in result else ""
-    return (
-        "{python}, TensorFlow {tensorflow}, {archive}: installed in {install_seconds} "
-        "s, {steps:,} steps, export and translation in {seconds} s"
-    ).format_map(result) + score
 
 
 def _run(command: list[str], cwd: Path, what: str, stdin: str = "") -> str:

@@ -82,7 +82,7 @@ def measure(args: Namespace) -> dict[str, Any]:
         (d -> name -> n), and ``doubled`` (kind -> growth factors of the time when n or
         d doubles, at the largest sizes).
     """
-    from table1.dependency import contiguous_path, path_length, sequential_operations
+    from table1.dependency import path_length, sequential_operations
     from table1.layers import KINDS, WITH_PROJECTIONS, Sizes, multiply_adds
     from table1.timing import seconds
 
@@ -98,9 +98,6 @@ def measure(args: Namespace) -> dict[str, Any]:
     small = Sizes(**PATH_SIZES, kernel=args.kernel)
     paths = {
         kind: {n: path_length(kind, n, small) for n in PATH_LENGTHS} for kind in KINDS
-    }
-    paths["convolutional, not dilated"] = {
-        n: contiguous_path(n, small) for n in PATH_LENGTHS
     }
     return {
         "lengths": lengths,

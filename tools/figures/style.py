@@ -45,14 +45,6 @@ _SETTINGS: Any = {
 }
 
 
-def require_matplotlib() -> None:
-    """Raises UserError if Matplotlib is not installed."""
-    if not find_spec("matplotlib"):
-        raise UserError(
-            "Matplotlib is not installed; run pip install 't2t_repro[figures]'"
-        )
-
-
 def checked_folder(output_dir: str) -> Path:
     """Returns the folder for figures.
 
@@ -61,7 +53,10 @@ def checked_folder(output_dir: str) -> Path:
     folder = Path(output_dir)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"--output_dir {folder} is a file; give a folder")
-    require_matplotlib()
+    if not find_spec("matplotlib"):
+        raise UserError(
+            "Matplotlib is not installed; run pip install 't2t_repro[figures]'"
+        )
     return folder
 
 

@@ -102,8 +102,7 @@ def path_length(kind: str, n: int, sizes: Sizes) -> int:
     This is the smallest number of layers after which all outputs depend on all inputs,
     or on all earlier inputs in a causal layer. In a recurrent layer, it is the number
     of steps of the recurrence. Convolutions are causal with dilations 1, k, k², ...,
-    as in ByteNet, the source of the paper's O(log_k n); for convolutions without
-    dilation, see `contiguous_path`.
+    as in ByteNet, the source of the paper's O(log_k n).
     """
     everything = np.ones((n, n), bool)
     if kind == RECURRENT:
@@ -111,18 +110,8 @@ def path_length(kind: str, n: int, sizes: Sizes) -> int:
         return _layers_needed(repeat(step), np.tril(everything))
     if kind == CONVOLUTIONAL:
         return _layers_needed(_dilated(n, sizes), np.tril(everything))
-    return _stacked(kind, n, sizes)
-
-
-def contiguous_path(n: int, sizes: Sizes) -> int:
-    """Returns the path length of convolutions without dilation (paper: n/k)."""
-    return _stacked(CONVOLUTIONAL, n, sizes)
-
-
-def _stacked(kind: str, n: int, sizes: Sizes) -> int:
-    """Returns the path length of a stack of equal layers."""
     one_layer = reach(layer_of(kind, sizes), n, sizes.d)
-    return _layers_needed(repeat(one_layer), np.ones((n, n), bool))
+    return _layers_needed(repeat(one_layer), everything)
 
 
 def _dilated(n: int, sizes: Sizes) -> Iterator[Reach]:
