@@ -4,8 +4,8 @@
 
 Times training steps in bfloat16: packed rows with XLA's default flags, without Triton's
 matmuls, and without autotuning (level 0), which chooses kernels by measured time; then
-unpacked pairs, with and without XLA, and beam search. If time remains, it also times a
-warm autotuning cache and steps with other settings. Packed rows have the chunked loss
+unpacked pairs, with and without XLA, and beam search. If time remains, it also times
+steps with other settings. Packed rows have the chunked loss
 unless the name of a measurement has the plain one. TF32 is TensorFlow's default for
 float32 matmuls on a GPU. At the time limit or after Ctrl-C, the benchmark prints the
 figures so far. Without a GPU, it makes a dry run with toy sizes.
@@ -134,14 +134,10 @@ def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
     """
     rows, more_rows = sizes.rows
     pairs, few_pairs = sizes.pairs
-    # The first of these measurements fills the cache for the one with a warm cache.
-    cache = Path(folder) / "autotune"
-    cache.mkdir(exist_ok=True)
-    cached = f"--xla_gpu_per_fusion_autotune_cache_dir={cache}"
     triton, level = "--xla_gpu_enable_triton_gemm=false", "--xla_gpu_autotune_level="
     no_triton = "without Triton's matmuls"
     return [
-        _packed(sizes, rows, flags=cached),
+        _packed(sizes, rows),
         _packed(sizes, rows, no_triton, flags=triton),
         _packed(
             sizes, rows, f"{no_triton}, autotune level 0", flags=f"{triton} {level}0"
@@ -151,10 +147,8 @@ def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
         _step(sizes, pairs, no_triton, flags=triton),
         _packed(sizes, more_rows),
         *[_search(sizes, folder, precision) for precision in NAMES],
-        _packed(sizes, rows, "warm cache", flags=cached),
         _packed(sizes, more_rows, "plain loss", without=["chunked_loss"]),
         _step(sizes, pairs, NAMES["float32"], precision="float32"),
-        _packed(sizes, rows, "autotune level 2", flags=f"{level}2"),
         _step(sizes, few_pairs),
         _packed(sizes, rows, "autotune level 0", flags=f"{level}0"),
     ]

@@ -5,9 +5,7 @@
 Generates text with the number of pairs and the mean lengths of WMT14 English-German
 (116 and 110 million words in 4.5 million pairs: Luong et al. 2015, arXiv:1508.04025,
 section 4), prepares it with `python -m t2t_repro.datagen`, and reads training batches
-of about 25,000 positions per side. For comparison, eight A100 GPUs train the big model
-with 552,000 target tokens/s (NVIDIA DeepLearningExamples,
-PyTorch/Translation/Transformer).
+of about 25,000 positions per side.
 """
 
 import resource
@@ -33,7 +31,6 @@ from t2t_repro.system.errors import UserError
 
 WMT_PAIRS = 4_500_000
 WMT_WORDS = {"en": 116e6, "de": 110e6}
-EIGHT_A100 = 551_599
 HPARAMS = "base,vocab_size=16000"
 # Sentence lengths are roughly log-normal; the sides of a pair differ by about 20 %.
 _SPREAD, _SPREAD_BETWEEN = 0.6, 0.2
@@ -77,7 +74,8 @@ def measure(args: Namespace, folder: Path, tables: Result) -> None:
             "MB of text": size / 1e6,
             "s": seconds,
             "pairs/s": args.pairs / seconds,
-            report.MEMORY: _peak_memory(resource.RUSAGE_CHILDREN),
+            report.MEMORY: resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            / 1024,
         }
     }
     read(args, folder, tables["input"].setdefault("batches", {}))
@@ -116,7 +114,6 @@ def read(args: Namespace, folder: Path, row: Result) -> None:
         row["target tokens"] = tokens
         row[report.SPEED] = tokens / row["s"]
         row["padding efficiency (%)"] = 100 * both / positions
-        row["ratio to eight A100"] = row[report.SPEED] / EIGHT_A100
     row[report.MEMORY] = _peak_memory(resource.RUSAGE_SELF)
 
 
@@ -128,10 +125,11 @@ def write_corpus(folder: Path, pairs: int) -> None:
     generator = np.random.default_rng(1)
     languages = {lang: made_up_words(generator) for lang in WMT_WORDS}
     for split, count in (("train", pairs), ("val", 100), ("test", 100)):
-        for lengths in lengths_of(generator, count):
-            for side, (lang, words) in enumerate(languages.items()):
+        for start in range(0, count, _LINES_AT_ONCE):
+            lengths = lengths_of(generator, min(_LINES_AT_ONCE, count - start))
+            for (lang, words), side in zip(languages.items(), lengths.T, strict=True):
                 with open(folder / f"{split}.{lang}", "a", encoding="utf-8") as file:
-                    file.write(lines_of(generator, words, lengths[:, side]))
+                    file.writelines(lines_of(generator, words, side))
 
 
 def made_up_words(generator: np.random.Generator) -> npt.NDArray[np.str_]:
@@ -142,35 +140,25 @@ def made_up_words(generator: np.random.Generator) -> npt.NDArray[np.str_]:
     return np.array(["".join(row[:count]) for row, count in rows])
 
 
-def lengths_of(
-    generator: np.random.Generator, pairs: int
-) -> Iterator[npt.NDArray[np.int64]]:
-    """Yields source and target lengths in words, int64 (lines, 2), with WMT14's means.
-
-    Each array has at most 50,000 rows.
-    """
+def lengths_of(generator: np.random.Generator, pairs: int) -> npt.NDArray[np.int64]:
+    """Draws lengths of both sides in words, int64 (pairs, 2), with WMT14's means."""
     means = np.array([words / WMT_PAIRS for words in WMT_WORDS.values()])
-    for start in range(0, pairs, _LINES_AT_ONCE):
-        count = min(_LINES_AT_ONCE, pairs - start)
-        common = generator.normal(0, _SPREAD, (count, 1))
-        own = generator.normal(0, _SPREAD_BETWEEN, (count, 2))
-        # The mean of exp(normal(0, s)) is exp(s^2 / 2).
-        scale = means / np.exp((_SPREAD**2 + _SPREAD_BETWEEN**2) / 2)
-        yield np.maximum(np.rint(scale * np.exp(common + own)), 1).astype(np.int64)
+    common = generator.normal(0, _SPREAD, (pairs, 1))
+    own = generator.normal(0, _SPREAD_BETWEEN, (pairs, 2))
+    # The mean of exp(normal(0, s)) is exp(s^2 / 2).
+    scale = means / np.exp((_SPREAD**2 + _SPREAD_BETWEEN**2) / 2)
+    return np.maximum(np.rint(scale * np.exp(common + own)), 1).astype(np.int64)
 
 
 def lines_of(
     generator: np.random.Generator,
     words: npt.NDArray[np.str_],
     lengths: npt.NDArray[np.int64],
-) -> str:
-    """Returns lines with the given numbers of words, drawn from Zipf's law."""
+) -> Iterator[str]:
+    """Yields lines with the given numbers of words, drawn from Zipf's law."""
     ranks = generator.zipf(_ZIPF, int(lengths.sum())) % len(words)
-    text = words[ranks].tolist()
-    ends = np.cumsum(lengths).tolist()
-    begins = [0, *ends[:-1]]
-    rows = (" ".join(text[a:b]) for a, b in zip(begins, ends, strict=True))
-    return "".join(f"{row}\n" for row in rows)
+    for row in np.split(words[ranks], np.cumsum(lengths)[:-1]):
+        yield f"{' '.join(row)}\n"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -68,7 +69,7 @@ def _measure_memory(args: Namespace, title: str, table: Result) -> None:
     work_dir = Path(args.work_dir)
     work = json.dumps(opus_mt.write_texts(args))
 
-    def ask(name: str, contender: Contender, request: str | None) -> float:
+    def ask(name: str, contender: Contender, request: Any) -> float:
         say(f"{name} ...")
         with Process(contender, work_dir) as process:
             return float(process.ask(request)["memory"]) / 2**20
@@ -76,12 +77,14 @@ def _measure_memory(args: Namespace, title: str, table: Result) -> None:
     script = (args.peers_python, "opus_mt.py")
     ask("creating the model", peer("make", *script, "make", work), None)
     opus_mt.import_marian(args)
-    batch = f"batch of {args.batch_size}"
-    programs = {OURS: own(OURS, "opus_mt.t2t_repro", vars(args) | {"xla": False})}
-    programs |= {name: peer(name, *script, task, work) for name, task in PEERS.items()}
-    imported = ask("import", own("import", "start_up.only_import", {}), None)
-    for name, each in programs.items():
-        memory = ask(name, each, batch) - (imported if name == OURS else 0)
+    ours = own(OURS, "opus_mt.t2t_repro", vars(args) | {"xla": False})
+    memory = ask(OURS, ours, f"batch of {args.batch_size}")
+    memory -= ask("import", own("import", "start_up.only_import", {}), None)
+    table.setdefault(OURS, {})[title] = memory
+    # Marian's ids are smaller by one: padding comes last, and EOS is 0.
+    batch = (decoding.random_inputs(args)[0] - 1).tolist()
+    for name, task in PEERS.items():
+        memory = ask(name, peer(name, *script, task, work), batch)
         table.setdefault(name, {})[title] = memory
 
 

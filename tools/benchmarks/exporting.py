@@ -14,7 +14,7 @@ import tensorflow as tf
 from benchmarks.peers.turns import turns
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs.model_dir import ModelDir, build_model
+from t2t_repro.runs.model_dir import build_model
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -23,14 +23,16 @@ from t2t_repro.translation.translator import Translator
 
 
 def translator(fields: Mapping[str, Any]) -> None:
-    """Exports a model to `export_dir`, then translates the texts of each request.
+    """Exports random weights to `export_dir`, then translates each request's texts.
 
     Requests have the form of `peers/run_export.py`. An answer has the translations
     (`outputs`), their number of tokens including EOS (`tokens`), the number of
     `parameters` and `export_seconds`.
     """
     settings = Namespace(**fields)
-    model, tokenizer, hparams = _load(settings)
+    hparams = hparam_sets.load(settings.hparams)
+    tokenizer = load_tokenizer(settings.vocab_file)
+    model = build_model(hparams, tokenizer.vocab_size)
     search = TranslationOptions().search(hparams, tokenizer)
     started = time.perf_counter()
     export(ServingModule([model], tokenizer, search), Path(settings.export_dir))
@@ -42,22 +44,10 @@ def translator(fields: Mapping[str, Any]) -> None:
     translator = Translator(model, tokenizer, search)
     for request, answer in turns():
         lines = tf.constant(request["inputs"]["text"])
-        began, used = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
         ids, _ = translator.translate_ids(translator.encode(lines))
         texts = translator.decode(ids[:, 0]).numpy()
         answer["seconds"] = time.perf_counter() - began
-        answer["processor_seconds"] = time.process_time() - used
         answer["outputs"] = {"translations": [text.decode() for text in texts]}
         answer["tokens"] = int(tf.math.count_nonzero(ids[:, 0]))
         answer |= constants
-
-
-def _load(settings: Namespace) -> tuple[Any, Any, Any]:
-    """Returns the trained or random model, its tokenizer and its hyper-parameters."""
-    if settings.model_dir is not None:
-        directory = ModelDir(Path(settings.model_dir))
-        model = directory.model(directory.checkpoint())
-        return model, directory.tokenizer(), directory.hparams()
-    hparams = hparam_sets.load(settings.hparams)
-    tokenizer = load_tokenizer(settings.vocab_file)
-    return build_model(hparams, tokenizer.vocab_size), tokenizer, hparams

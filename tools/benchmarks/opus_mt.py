@@ -12,16 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks import decoding
 
-FOLDER, MODEL, SENTENCES = "marian", "imported", "sentences.npz"
+FOLDER, MODEL = "marian", "imported"
 _SPECIAL = ("</s>", "<unk>")
 
 
 def write_texts(settings: Namespace) -> dict[str, Any]:
-    """Writes SentencePiece models, a vocabulary and sentences.
+    """Writes SentencePiece models and a vocabulary.
 
     The vocabulary has the pieces of the SentencePiece models and unused pieces.
 
@@ -42,17 +40,8 @@ def write_texts(settings: Namespace) -> dict[str, Any]:
     vocabulary = {p: n for n, p in enumerate([*pieces, *others, "<pad>"])}
     text = json.dumps(vocabulary, ensure_ascii=False)
     (folder / "vocab.json").write_text(text, encoding="utf-8")
-    # Marian's ids are smaller by one: padding comes last, and EOS is 0.
-    arrays: dict[str, Any] = {
-        name: ids.reshape(-1, *ids.shape[2:]) - 1
-        for name, ids in decoding.works_of(settings).items()
-    }
-    np.savez(work_dir / SENTENCES, **arrays)
     names = ("vocab_size", "d_model", "num_layers", "beam_size", "steps", "seed")
-    return {name: getattr(settings, name) for name in names} | {
-        "folder": str(folder),
-        "sentences": str(work_dir / SENTENCES),
-    }
+    return {name: getattr(settings, name) for name in names} | {"folder": str(folder)}
 
 
 def import_marian(settings: Namespace) -> None:

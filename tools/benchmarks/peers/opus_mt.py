@@ -2,10 +2,10 @@
 
     opus_mt.py TASK WORK
 
-TASK is `make`, `transformers` or `ctranslate2`. WORK is a JSON object with the sizes,
-the `folder` of the model, and `sentences`, an .npz file with an array of int32 (calls,
-rows, length) per workload. The script requires transformers, torch, sentencepiece,
-sacremoses and ctranslate2.
+TASK is `make`, `transformers` or `ctranslate2`. WORK is a JSON object with the sizes
+and the `folder` of the model. A request is a batch of sentences, lists of ids of equal
+length. The script requires transformers, torch, sentencepiece, sacremoses and
+ctranslate2.
 """
 
 import json
@@ -67,7 +67,7 @@ def make(work):
 
 
 def transformers(work):
-    """Returns a search function from ids (rows, length) to ids (rows, steps)."""
+    """Returns a search function for ids (rows, length)."""
     import torch
     from transformers import MarianMTModel
 
@@ -76,8 +76,7 @@ def transformers(work):
 
     @torch.inference_mode()
     def search(ids):
-        outputs = model.generate(torch.tensor(ids, dtype=torch.int64))
-        return outputs[:, 1:].tolist()
+        model.generate(torch.tensor(ids, dtype=torch.int64))
 
     return search
 
@@ -87,20 +86,19 @@ def ctranslate2(work):
     from ctranslate2 import Translator
 
     folder = Path(work["folder"])
-    numbers = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
-    names = np.array(list(numbers))
+    vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    names = np.array(list(vocabulary))
     translator = Translator(
         str(folder / "ctranslate2"), compute_type="float32", intra_threads=CORES
     )
 
     def search(ids):
-        results = translator.translate_batch(
+        translator.translate_batch(
             names[ids].tolist(),
             beam_size=work["beam_size"],
             min_decoding_length=work["steps"],
             max_decoding_length=work["steps"],
         )
-        return [[numbers[name] for name in each.hypotheses[0]] for each in results]
 
     return search
 
@@ -113,10 +111,8 @@ def main():
             make(work)
         return
     search = {"transformers": transformers, "ctranslate2": ctranslate2}[task](work)
-    with np.load(work["sentences"]) as file:
-        sentences = {name: file[name] for name in file.files}
-    for request, answer in turns():
-        answer["ids"] = [row for ids in sentences[request] for row in search(ids)]
+    for request, _ in turns():
+        search(np.array(request))
 
 
 if __name__ == "__main__":
