@@ -8,9 +8,10 @@ A page marks the place of a table with two comments. TITLE is the table's title 
     <!-- results: TITLE -->
     <!-- end of results -->
 
-`TITLE | 2026-11-24` selects the figures of one date; a machine or commit is selected
-in the same way. `TITLE | machines` has one column per machine. `--check` writes
-nothing and exits with status 1 if a page differs from the records.
+`TITLE | FIELD=PATTERN; PATTERN` selects figures by a field of the records, such as
+date or row, that matches one of the shell patterns. `TITLE | machines` has one column
+per machine, with the figures of its newest run. `--check` writes nothing and exits with
+status 1 if a page differs from the records.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import csv
 import re
 import sys
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -74,26 +76,44 @@ def with_tables(text: str, records: Sequence[dict[str, str]]) -> str:
 def _table(description: str, records: Sequence[dict[str, str]]) -> str:
     title, *parts = description.split(" | ")
     by_machine = MACHINES in parts
-    selection = set(parts) - {MACHINES}
+    selection = [part.partition("=") for part in parts if part != MACHINES]
+    selected = [
+        each
+        for each in records
+        if each["table"] == title
+        and all(_matches(each, field, patterns) for field, _, patterns in selection)
+    ]
+    if by_machine:
+        selected = _select_newest(selected)
+    one_row = len({each["row"] for each in selected}) == 1
     rows: dict[str, dict[str, str]] = {}
-    for each in records:
-        run = {each["date"], each["machine"], each["commit"]}
-        if each["table"] != title or not selection <= run:
-            continue
+    for each in selected:
         row, figure = each["row"], each["figure"]
         if by_machine:
-            row, figure = f"{row}: {figure}", each["machine"]
+            row, figure = figure if one_row else f"{row}: {figure}", each["machine"]
         row = re.sub("^t2t_repro", "**t2t_repro**", row)
         if figure in rows.setdefault(row, {}):
             raise UserError(
                 f"{RESULTS.name} has several values of {row}, {figure} in table "
-                f"{description!r}: add a date, machine or commit to the marker"
+                f"{description!r}: select a date, machine or commit in the marker"
             )
         value = _LARGE.sub(lambda number: f"{int(number[0]):,}", each["value"])
         rows[row][figure] = value
     if not rows:
         raise UserError(f"{RESULTS.name} lacks the table {description!r}")
     return "\n".join(["", *markdown(rows), "", ""])
+
+
+def _matches(each: dict[str, str], field: str, patterns: str) -> bool:
+    """Returns whether a field of a record matches one of the patterns."""
+    value = each.get(field, "")
+    return any(fnmatchcase(value, pattern) for pattern in patterns.split("; "))
+
+
+def _select_newest(records: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """Returns the records of each machine's last run."""
+    runs = {each["machine"]: (each["date"], each["commit"]) for each in records}
+    return [e for e in records if (e["date"], e["commit"]) == runs[e["machine"]]]
 
 
 if __name__ == "__main__":
