@@ -4,7 +4,6 @@ Tensors are (batch, length, channels), and boolean masks are true at visible pos
 `t2t_repro.fast` has optimized implementations of some functions in this package.
 """
 
-from t2t_repro.layers import former_layers as former_layers
 from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.dense import Dense
