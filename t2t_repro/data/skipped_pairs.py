@@ -11,7 +11,6 @@ from t2t_repro.data.manifest import read_manifest
 from t2t_repro.system.atomic_file import write_text_atomically
 
 SKIPPED_PAIRS_FILE = "skipped_pairs.tsv"
-_FORMER_FILE = "left_out.tsv"
 
 
 class SkippedPair(NamedTuple):
@@ -42,15 +41,14 @@ def write_skipped_pairs(
 def read_skipped_pairs(directory: Path) -> list[SkippedPair]:
     """Returns the pairs that were not encoded, in line order.
 
-    Version 0.2.0 and earlier used another file name. The oldest shards lack the list,
-    but their manifest has the first twenty pairs of each reason.
+    Shards of version 0.1 lack the list, but their manifest has the first twenty pairs
+    of each reason.
 
     Raises:
         UserError: If the folder contains neither a list nor a manifest.
     """
-    names = (SKIPPED_PAIRS_FILE, _FORMER_FILE)
-    path = next((directory / n for n in names if (directory / n).exists()), None)
-    if path is None:
+    path = directory / SKIPPED_PAIRS_FILE
+    if not path.exists():
         left_out = read_manifest(directory).left_out
         return _by_line({reason: pairs.first for reason, pairs in left_out.items()})
     text = path.read_text(encoding="utf-8")

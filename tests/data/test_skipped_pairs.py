@@ -58,12 +58,6 @@ def test_all_pairs_with_an_empty_side_are_listed(directory):
     assert first == ["line\treason", "2\tempty source", "3\tempty target"]
 
 
-def test_list_is_read_under_its_former_name(directory):
-    expected = read_skipped_pairs(directory)
-    (directory / "skipped_pairs.tsv").rename(directory / "left_out.tsv")
-    assert read_skipped_pairs(directory) == expected
-
-
 def test_manifest_replaces_a_missing_list(directory):
     (directory / "skipped_pairs.tsv").unlink()
     pairs = read_skipped_pairs(directory)
