@@ -1,6 +1,6 @@
 """Computes the cases of `test_backends.py` with another Keras backend.
 
-    KERAS_BACKEND=jax python -m tests.keras_person.another_backend WEIGHTS OUTPUTS
+    KERAS_BACKEND=jax python -m tests.keras_api.another_backend WEIGHTS OUTPUTS
 
 The test writes the weights and compares the outputs with those of TensorFlow.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 import t2t_repro
 from t2t_repro import layers
-from tests.keras_person.every_layer import CASES, SIZES
+from tests.keras_api.every_layer import CASES, SIZES
 
 PAIRS = {
     "inputs": np.array([[5, 6, 7, 1, 0], [8, 1, 0, 0, 0]], "int32"),

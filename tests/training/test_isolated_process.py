@@ -1,4 +1,4 @@
-"""Tests of XLA compilation and deterministic operations, in processes of their own."""
+"""Tests of XLA compilation and deterministic operations, in isolated processes."""
 
 import hashlib
 import json

@@ -12,7 +12,7 @@ import tensorflow as tf
 import t2t_repro
 from t2t_repro import layers
 from tests import fork_server, sixteen_bits
-from tests.keras_person.pairs import (
+from tests.keras_api.pairs import (
     PAIRS,
     SIZES,
     TARGETS,
@@ -288,7 +288,7 @@ import numpy as np, tensorflow as tf, keras
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0],
     [tf.config.LogicalDeviceConfiguration()] * 2)
-from tests.keras_person.pairs import PAIRS, TARGETS, built, compiled
+from tests.keras_api.pairs import PAIRS, TARGETS, built, compiled
 losses = []
 for strategy, run_eagerly in (
     (tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"]), False),

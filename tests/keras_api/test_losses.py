@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import t2t_repro
-from tests.keras_person.pairs import TARGETS, by_hand
+from tests.keras_api.pairs import TARGETS, by_hand
 
 
 def test_the_loss_of_two_tokens_equals_arithmetic_by_hand():

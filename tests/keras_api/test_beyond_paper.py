@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import t2t_repro
-from tests.keras_person.pairs import PAIRS
+from tests.keras_api.pairs import PAIRS
 
 # Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
 pytestmark = pytest.mark.filterwarnings(

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_repro import layers
 from tests import sixteen_bits
-from tests.keras_person.every_layer import CASES, SIZES, random
+from tests.keras_api.every_layer import CASES, SIZES, random
 
 # Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
 pytestmark = pytest.mark.filterwarnings(

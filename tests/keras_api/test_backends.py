@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.keras_person.another_backend import computed
+from tests.keras_api.another_backend import computed
 
 ROOT = Path(__file__).resolve().parents[2]
 # Keras triggers this NumPy 2 warning when it reads PyTorch's arrays.
@@ -36,7 +36,7 @@ def test_other_backends_compute_the_same_and_learn(backend, on_tensorflow):
         pytest.skip(f"{backend} is not installed")
     weights, expected = on_tensorflow
     outputs = weights.with_name(f"{backend}.npz")
-    command = ["-m", "tests.keras_person.another_backend", str(weights), str(outputs)]
+    command = ["-m", "tests.keras_api.another_backend", str(weights), str(outputs)]
     process = subprocess.run(
         [sys.executable, "-W", "error", "-W", KNOWN, *command],
         cwd=ROOT,

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_repro import layers
 from tests import sixteen_bits
-from tests.keras_person.every_layer import CASES, SIZES, called, random
+from tests.keras_api.every_layer import CASES, SIZES, called, random
 
 EVERY_LAYER = pytest.mark.parametrize("name", CASES)
 WITH_WEIGHTS = pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_layer_can_be_serialized_as_json(name):
 
 
 def test_the_config_of_a_subclass_contains_its_own_arguments():
-    @keras.saving.register_keras_serializable("keras_person")
+    @keras.saving.register_keras_serializable("keras_api")
     class Louder(layers.FeedForward):
         def __init__(self, d_ff, gain, **kwargs):
             super().__init__(d_ff, **kwargs)
