@@ -16,7 +16,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import pytest
 
-from tests import fork_server, tiny
+from tests import forks, tiny
 
 # Garbage collection of the many objects of imported modules would take a tenth of the
 # tests' time.
@@ -53,7 +53,7 @@ def fast_implementations() -> None:
 @pytest.fixture
 def forked_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets programs that run `sys.executable` share one import of TensorFlow."""
-    monkeypatch.setattr(sys, "executable", fork_server.python())
+    monkeypatch.setattr(sys, "executable", forks.python())
 
 
 @pytest.fixture

@@ -1,28 +1,67 @@
-"""Runs functions in processes of their own, which share one import of TensorFlow.
+"""Runs functions and programs in forks of a process that has imported TensorFlow.
 
-A process can have only one distribution strategy, and importing TensorFlow takes
-seconds. The functions run in forks of a new process, which has imported their modules
-but not yet used TensorFlow.
+Importing TensorFlow takes four seconds, most of the time of a small command, and a
+process can have only one distribution strategy. `multiprocessing` starts a server that
+imports TensorFlow and two other slow libraries once, and forks for each process.
+
+Programs that receive signals, that test the import itself, or that must not find
+TensorFlow imported, use `sys.executable`.
 """
 
+import functools
 import gc
-import json
+import multiprocessing
 import os
-import signal
-import subprocess
+import runpy
 import sys
 import tempfile
-import traceback
+import threading
+import time
+import types
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from multiprocessing import connection, reduction
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests import fork_server
-from tests.run_command import ROOT, Done
+ROOT = Path(__file__).resolve().parents[1]
+_PYTHON = sys.executable
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tensorflow", "tensorflow_text", "sacremoses"])
+# Two threads must not read the status of one process.
+_STATUS = threading.Lock()
+_FIXED = ("TF_CPP_", "TF_ENABLE_", "LD_", "MALLOC_", "GLIBC_", "OMP_", "PYTHONHASHSEED")
+"""Beginnings of the environment variables that are read during the imports."""
+_CLIENT = """#!{python} -IS
+import os, sys
+from multiprocessing import connection, reduction
+fixed = {{k: v for k, v in os.environ.items() if k.startswith({names!r})}}
+begins = sys.argv[1] if len(sys.argv) > 1 else "-"
+runs = begins in ("-m", "-c") or not begins.startswith("-")
+if not runs or fixed != {fixed!r}:
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+server = connection.Client({address!r})
+server.send([sys.argv[1:], os.getcwd(), dict(os.environ)])
+for stream in (0, 1, 2):
+    reduction.send_handle(server, stream, None)
+    os.close(stream)
+os._exit(server.recv() % 256)
+"""
 
-_PROGRAM = "from tests.forks import serve; serve()"
-_STREAMS = ("out", "err")
+
+class Done(NamedTuple):
+    """Result of a process.
+
+    Attributes:
+        status: Exit status.
+        out: Standard output.
+        err: Standard error.
+    """
+
+    status: int
+    out: str
+    err: str
 
 
 class Forks:
@@ -30,9 +69,8 @@ class Forks:
 
     Args:
         function: Function of a module.
-        *calls: Arguments of each call, in types of JSON.
+        *calls: Arguments of each call.
         environments: Environment variables of each process; None: no changes.
-        timeout: Time limit in seconds.
         **environment: Environment variables of all processes.
     """
 
@@ -41,41 +79,35 @@ class Forks:
         function: Callable[..., None],
         *calls: tuple[Any, ...],
         environments: list[dict[str, str]] | None = None,
-        timeout: int = 240,
         **environment: str,
     ) -> None:
-        self._timeout = timeout
         self._folder = tempfile.TemporaryDirectory()
-        settings = environments or [{}] * len(calls)
-        jobs = list(zip(calls, settings, strict=True))
-        names = [function.__module__, function.__name__, json.dumps(jobs)]
-        self._process = subprocess.Popen(
-            [fork_server.python(), "-c", _PROGRAM, self._folder.name, *names],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-            start_new_session=True,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._processes = {}
+        own = environments or [{}] * len(calls)
+        for number, (arguments, variables) in enumerate(zip(calls, own, strict=True)):
+            path = f"{self._folder.name}/{number}"
+            variables = {**os.environ, **environment, **variables}
+            process = _start(_call, path, variables, function, arguments)
+            self._processes[path] = process
 
-    def finish(self) -> list[Done]:
-        """Waits for the processes and returns their results; kills them on failure."""
-        try:
-            out, _ = self._process.communicate(timeout=self._timeout)
-            assert self._process.returncode == 0, self._texts("err")
-            texts = [self._texts(stream) for stream in _STREAMS]
-            return [Done(*done) for done in zip(json.loads(out), *texts, strict=True)]
-        except subprocess.TimeoutExpired as error:
-            raise AssertionError(self._texts("err")) from error
-        finally:
-            if self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.communicate()
-            self._folder.cleanup()
+    def finish(self, timeout: float = 240) -> list[Done]:
+        """Waits for the processes and returns their results; kills them on failure.
 
-    def _texts(self, stream: str) -> list[str]:
-        paths = sorted(Path(self._folder.name).glob(f"*.{stream}"))
-        return [path.read_text(encoding="utf-8") for path in paths]
+        Args:
+            timeout: Time limit in seconds.
+        """
+        end = time.monotonic() + timeout
+        results = []
+        for path, process in self._processes.items():
+            finished = connection.wait([process.sentinel], end - time.monotonic())
+            texts = (Path(f"{path}.{stream}").read_text() for stream in ("out", "err"))
+            results.append(Done(_status(process), *texts))
+            if not finished:
+                for each in self._processes.values():
+                    each.kill()
+                raise AssertionError(results[-1].err)
+        self._folder.cleanup()
+        return results
 
 
 def run(function: Callable[..., None], *calls: tuple[Any, ...], **options: Any) -> Any:
@@ -83,43 +115,111 @@ def run(function: Callable[..., None], *calls: tuple[Any, ...], **options: Any) 
     return Forks(function, *calls, **options).finish()
 
 
-def serve() -> None:
-    """Forks for each call and prints the exit statuses."""
-    folder, module, name, jobs = sys.argv[1:]
-    # Garbage collection would read, and in the forks copy, all imported objects.
-    gc.disable()
-    function = getattr(import_module(module), name)
-    gc.freeze()
-    gc.enable()
-    pids = [
-        _fork(Path(folder) / f"{number:03}", function, *job)
-        for number, job in enumerate(json.loads(jobs))
-    ]
-    statuses = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
-    print(json.dumps(statuses))
+@functools.cache
+def python() -> str:
+    """Returns the path of a substitute for `python` that runs programs in forks.
+
+    It runs `-m`, `-c` or a file as `python` would, with its own streams, folder and
+    variables. It starts `sys.executable` for other options, and for other variables
+    that are read during the imports.
+    """
+    listener = connection.Listener(family="AF_UNIX", backlog=64)
+    # In the temporary folder of multiprocessing, which is deleted at exit.
+    path = Path(listener.address).with_name("python")
+    fixed = {k: v for k, v in os.environ.items() if k.startswith(_FIXED)}
+    text = _CLIENT.format(
+        python=_PYTHON, address=listener.address, names=_FIXED, fixed=fixed
+    )
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o700)
+    threading.Thread(target=_serve, args=[listener], daemon=True).start()
+    return str(path)
 
 
-def _fork(
-    path: Path,
+def _start(function: Callable[..., None], *arguments: Any) -> BaseProcess:
+    process = _CONTEXT.Process(target=function, args=arguments, daemon=True)
+    with _STATUS:
+        process.start()
+    return process
+
+
+def _status(process: BaseProcess) -> Any:
+    """Returns the exit status of a process; None if it runs."""
+    with _STATUS:
+        return process.exitcode
+
+
+def _serve(listener: connection.Listener) -> None:
+    """Runs the programs of all clients."""
+    while True:
+        threading.Thread(
+            target=_run_program, args=[listener.accept()], daemon=True
+        ).start()
+
+
+def _run_program(client: Connection) -> None:
+    """Runs the program of a client in a fork, and kills it if the client is killed."""
+    with client:
+        job = client.recv()
+        streams = [Connection(reduction.recv_handle(client)) for _ in range(3)]
+        process = _start(_execute, python(), streams, *job)
+        for stream in streams:
+            stream.close()
+        if client in connection.wait([client, process.sentinel]):
+            process.kill()
+        else:
+            client.send(_status(process))
+
+
+def _call(
+    path: str,
+    variables: Mapping[str, str],
     function: Callable[..., None],
-    arguments: list[Any],
-    environment: Mapping[str, str],
-) -> int:
-    """Starts a call, which writes its output to files; returns the process id."""
-    if pid := os.fork():
-        return pid
-    status = 1
-    try:
-        for number, stream in enumerate(_STREAMS, 1):
-            os.dup2(os.open(f"{path}.{stream}", os.O_WRONLY | os.O_CREAT), number)
-        os.environ.update(environment)
-        function(*arguments)
-        status = 0
-    except SystemExit as error:
-        status = error.code if isinstance(error.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    arguments: tuple[Any, ...],
+) -> None:
+    """Calls a function in a fork; writes its output to files."""
+    gc.freeze()
+    for number, stream in enumerate(("out", "err"), 1):
+        os.dup2(os.open(f"{path}.{stream}", os.O_WRONLY | os.O_CREAT), number)
+    os.environ.update(variables)
+    function(*arguments)
+
+
+def _execute(
+    executable: str,
+    streams: list[Connection],
+    arguments: list[str],
+    folder: str,
+    variables: Mapping[str, str],
+) -> None:
+    """Runs a program in a fork as `python` would."""
+    gc.freeze()
+    for number, stream in enumerate(streams):
+        os.dup2(stream.fileno(), number)
+        stream.close()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update({"TF2_BEHAVIOR": "1", **variables})
+    encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
+    sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115
+    sys.stdout, sys.stderr = (
+        open(number, "w", size, encoding, closefd=False)  # noqa: SIM115
+        for number, size in ((1, -1), (2, 1))
+    )
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+    sys.executable = executable
+    kind, *rest = arguments
+    ours = ("", str(ROOT), str(ROOT / "tools"))
+    kept = [path for path in sys.path if path not in ours]
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    first = {"-m": folder, "-c": ""}.get(kind, str(Path(kind).resolve().parent))
+    sys.path[:] = [first, *paths, *kept]
+    del sys.modules["tests.forks"], sys.modules["tests"]
+    sys.argv = [kind, *rest[1:]] if kind in ("-m", "-c") else arguments
+    if kind == "-m":
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), main.__dict__)
+    else:
+        runpy.run_path(kind, run_name="__main__")

@@ -10,26 +10,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from t2t_repro.command_line import cli
-from tests import fork_server
-
-ROOT = Path(__file__).resolve().parents[1]
-
-
-class Done(NamedTuple):
-    """Result of a command.
-
-    Attributes:
-        status: Exit status.
-        out: Standard output.
-        err: Standard error.
-    """
-
-    status: int
-    out: str
-    err: str
+from tests import forks
+from tests.forks import ROOT, Done
 
 
 def run(command: str, *arguments: str, stdin: bytes = b"") -> Done:
@@ -69,12 +54,9 @@ def _main(command: str) -> Callable[[Sequence[str] | None], None]:
 
 
 def start(
-    command: str, *arguments: str, python: str = "", **settings: object
+    command: str, *arguments: str, python: str = sys.executable, **settings: object
 ) -> subprocess.Popen[str]:
     """Starts a command, named as for `run`, with piped output.
-
-    It runs in a fork of a process that has imported TensorFlow, unless `python` gives
-    another interpreter.
 
     The command can be interrupted by SIGINT. A shell that runs the tests in the
     background ignores this signal, and subprocesses would inherit that.
@@ -88,7 +70,7 @@ def start(
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         return subprocess.Popen(
-            [python or fork_server.python(), *program, *arguments],
+            [python, *program, *arguments],
             encoding="utf-8",
             env=environment,
             **(pipes | settings),  # type: ignore[call-overload]
@@ -98,9 +80,14 @@ def start(
 
 
 def run_alone(command: str, *arguments: str, **settings: Any) -> Done:
-    """Runs a command with `start` and waits for it."""
+    """Runs a command like `start` and waits for it.
+
+    It runs in a fork of a process that has imported TensorFlow, unless `python` gives
+    another interpreter.
+    """
     text = settings.pop("input", "")
-    process = start(command, *arguments, stdin=subprocess.PIPE, **settings)
+    settings = {"python": forks.python(), "stdin": subprocess.PIPE} | settings
+    process = start(command, *arguments, **settings)
     out, err = process.communicate(text)
     return Done(process.returncode, out, err)
 

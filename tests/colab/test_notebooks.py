@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 
 import t2t_repro
 from t2t_repro import hparams
-from tests import fork_server, golden
+from tests import forks, golden
 from tests.interop.marian.small_marian import SmallMarian
 from tests.interop.tensor2tensor.run import write_run
 from tests.run_command import ROOT
@@ -84,7 +84,7 @@ def run(name, folder: Path, given: dict[str, Path] | None = None, **settings: st
     output of its cells.
     """
     document = notebook(name)
-    python = fork_server.python()
+    python = forks.python()
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([os.fspath(Path(python).parent), os.environ["PATH"]]),

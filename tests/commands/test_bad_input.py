@@ -1,12 +1,12 @@
 """Mistakes of users are one-line errors and leave no incomplete files."""
 
 import gc
+import io
 import json
 import os
 import runpy
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -91,10 +91,7 @@ def test_every_mistake_in_the_table_is_a_one_line_error(
 def run_as_main(folder, text, command, arguments):
     """Runs a command in a folder with a text on standard input, like `python -m`."""
     os.chdir(folder)
-    with tempfile.TemporaryFile() as file:
-        file.write(text.encode("ascii"))
-        file.seek(0)
-        os.dup2(file.fileno(), 0)
+    sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode("ascii")))
     sys.argv = [command, *arguments]
     runpy.run_module(f"t2t_repro.{command}", run_name="__main__", alter_sys=True)
 

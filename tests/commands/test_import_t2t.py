@@ -14,7 +14,7 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.loading import load_models
-from tests import fork_server, golden, run_command, tiny
+from tests import forks, golden, run_command, tiny
 from tests.interop.tensor2tensor.run import T2TRun, write_hparams, write_vocabulary
 
 pytestmark = pytest.mark.medium
@@ -333,7 +333,7 @@ def test_an_export_gives_the_same_translations_without_this_package(
     lines = source.read_text("utf-8").split("\n")[:8]
     process = subprocess.run(
         [
-            fork_server.python(),
+            forks.python(),
             *("-c", SERVE, str(version), json.dumps(lines)),
         ],
         cwd=tmp_path,

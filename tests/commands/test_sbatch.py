@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests import fork_server, run_command, tiny
+from tests import run_command, tiny
 
 SCRIPT = run_command.ROOT / "docs" / "how_to" / "big.sbatch"
 # Enough steps for every signal to arrive long before the end of training.
@@ -32,7 +32,7 @@ for task in ("0", "1"):
     step = dict(STEP_NUM_TASKS="2", STEP_NUM_NODES="1", STEP_NODELIST="localhost",
                 STEP_TASKS_PER_NODE="2", PROCID=task, LOCALID=task)
     environment = os.environ | {{f"SLURM_{{name}}": v for name, v in step.items()}}
-    command = [{fork_server.python()!r}, *sys.argv[at + 1:]]
+    command = [sys.executable, *sys.argv[at + 1:]]
     pipe = subprocess.PIPE if task == "0" else None
     tasks.append(subprocess.Popen(command, env=environment, stdout=pipe, text=True))
 number, task, text = os.environ["DISTURB"].split(",")

@@ -14,7 +14,7 @@ import pytest
 from serving_harness.running import serving
 
 from t2t_repro import hparams, problems
-from tests import fork_server, run_command, tiny
+from tests import forks, run_command, tiny
 from tests.docs.blocks import (
     PAGES,
     blocks,
@@ -320,7 +320,7 @@ def test_python_block_runs(block, folder, request):
 
 def run_python(text, folder):
     result = subprocess.run(
-        [fork_server.python(), "-c", text],
+        [forks.python(), "-c", text],
         cwd=folder,
         env={**run_command.os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -7,13 +7,13 @@ import subprocess
 import pytest
 
 from t2t_repro import hparams
-from tests import fork_server
+from tests import forks
 from tests.run_command import ROOT
 
 
 def build(folder, output, *options):
     """Builds the site; `folder` caches parsed pages for the next build."""
-    python = fork_server.python()
+    python = forks.python()
     built = [python, "-m", "sphinx", "-W", "--keep-going", "-q", *options]
     return subprocess.run(
         [*built, "-d", folder / "doctrees", ROOT / "docs", folder / output],

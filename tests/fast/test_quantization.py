@@ -26,7 +26,7 @@ from t2t_repro.layers.functional import normalize
 from t2t_repro.models.generate import decoder_of, generate
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.variables import named_variables
-from tests import fork_server
+from tests import forks
 from tests.serving import small
 
 pytestmark = pytest.mark.skipif(
@@ -346,7 +346,7 @@ print(json.dumps({
 @pytest.mark.medium
 def test_uses_7_bits_on_processors_whose_sums_of_8_bits_saturate():
     process = subprocess.run(
-        [fork_server.python(), "-c", ON_AVX2],
+        [forks.python(), "-c", ON_AVX2],
         env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import t2t_repro
 from t2t_repro import layers
-from tests import fork_server, sixteen_bits
+from tests import forks, sixteen_bits
 from tests.keras_api.pairs import (
     PAIRS,
     SIZES,
@@ -310,7 +310,7 @@ np.testing.assert_allclose(*losses, rtol=1e-4)
 @pytest.mark.medium
 def test_two_replicas_train_like_one():
     process = subprocess.run(
-        [fork_server.python(), "-c", REPLICAS],
+        [forks.python(), "-c", REPLICAS],
         cwd=ROOT,
         env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
         capture_output=True,

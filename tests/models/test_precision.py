@@ -1,5 +1,9 @@
 """Precisions in which TensorFlow would crash are rejected."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_utils
@@ -28,19 +32,31 @@ def multiply(name):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("onednn", ["0", "1"])
-def test_a_matmul_crashes_exactly_if_there_is_a_reason(onednn):
+def test_a_matmul_crashes_exactly_if_there_is_a_reason():
     settings = {"float32": AVX2, "float16": AVX2, "bfloat16": AVX2}
     calls = [(name,) for name in (*settings, "bfloat16")]
     isa = [*settings.values(), {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}]
-    # TensorFlow reads TF_ENABLE_ONEDNN_OPTS when it is imported.
-    results = forks.run(
-        multiply, *calls, environments=isa, TF_ENABLE_ONEDNN_OPTS=onednn
-    )
-    for result in results:
+    for result in forks.run(multiply, *calls, environments=isa):
         reason = result.out.strip()
         assert reason, result.err
         assert (result.status == 0) is (reason == "None"), (reason, result.err)
+
+
+@pytest.mark.medium
+def test_no_matmul_crashes_without_onednn():
+    program = (
+        "from tests.models.test_precision import multiply\n"
+        "for name in ('float32', 'float16', 'bfloat16'): multiply(name)"
+    )
+    # TensorFlow reads TF_ENABLE_ONEDNN_OPTS when it is imported.
+    variables = {"TF_ENABLE_ONEDNN_OPTS": "0", "PYTHONPATH": str(forks.ROOT)}
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **AVX2, **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert (result.returncode, result.stdout) == (0, "None\n" * 3), result.stderr
 
 
 @CRASHES

@@ -16,7 +16,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from t2t_repro.serving.saved_model import export
-from tests import fork_server
+from tests import forks
 from tests.serving import small
 
 SCRIPT = Path(__file__).parents[2] / "tools" / "benchmarks" / "peers" / "run_export.py"
@@ -33,7 +33,7 @@ def assert_runs_without_the_package(module, version, signatures, folder, **varia
     """Calls signatures in a process that cannot import this project."""
     copy = shutil.copytree(version, folder / "elsewhere")
     process = subprocess.run(
-        [fork_server.python(), SCRIPT, copy],
+        [forks.python(), SCRIPT, copy],
         input="".join(
             json.dumps({"signature": name, "inputs": dict.fromkeys(inputs, TEXTS)})
             + "\n"

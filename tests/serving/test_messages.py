@@ -10,7 +10,7 @@ from tensorflow_serving.apis import model_pb2, predict_pb2, prediction_log_pb2
 
 from t2t_repro.serving import messages
 from t2t_repro.serving.warmup import WARMUP_FILE
-from tests import fork_server, run_command, tiny
+from tests import forks, run_command, tiny
 
 THEIRS = {
     "ModelSpec": model_pb2.ModelSpec,
@@ -105,13 +105,13 @@ def test_both_sets_of_classes_can_be_imported_in_either_order(modules):
         "theirs = tensorflow_serving.apis.prediction_log_pb2.PredictionLog\n"
         "print(theirs.FromString(log.SerializeToString()).predict_log.request)\n"
     )
-    command = [fork_server.python(), "-c", program]
+    command = [forks.python(), "-c", program]
     process = subprocess.run(command, capture_output=True, text=True, check=True)
     assert process.stdout == 'model_spec {\n  name: "both"\n}\n\n'
 
 
 def run_blocked(command, *arguments, text=""):
-    program = [fork_server.python(), "-c", BLOCKED, command, *arguments]
+    program = [forks.python(), "-c", BLOCKED, command, *arguments]
     process = subprocess.run(
         program, cwd=run_command.ROOT, input=text, capture_output=True, text=True
     )

@@ -12,7 +12,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import cut_rows
 from t2t_repro.tokenizers.vocabulary import SUFFIXES, build_vocabulary
-from tests import fork_server
+from tests import forks
 
 LINES = [
     f"{subject} {verb} {number} {thing} ." if number % 3 else f"Grüße, {subject}!"
@@ -188,7 +188,7 @@ print(json.dumps([ids.numpy().tolist(), [text.decode() for text in back.numpy()]
 """
 
     run = subprocess.run(
-        [fork_server.python(), "-c", program, str(tmp_path), json.dumps(texts)],
+        [forks.python(), "-c", program, str(tmp_path), json.dumps(texts)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
