@@ -48,10 +48,6 @@ def test_the_defaults_are_the_papers_base_model():
         each.build()
     shapes = [[(w.path, w.shape) for w in each.weights] for each in (model, by_name)]
     assert shapes[0] == shapes[1]
-    # Six layers with 4 and 8 projections, 512 channels and 2048 hidden channels.
-    feed_forward = 2 * 512 * 2048 + 2048 + 512
-    expected = 6 * (12 * 512**2 + 2 * feed_forward + 5 * 2 * 512) + 100 * 512
-    assert model.count_params() == expected
 
 
 def test_from_hparams_accepts_a_set_and_changes():
@@ -79,17 +75,6 @@ def test_both_sides_can_have_different_vocabularies_and_depths():
     model = t2t_repro.Transformer(20, 30, **SIZES, num_decoder_layers=1)
     assert model(PAIRS).shape == (16, 6, 30)
     assert model.decoder.num_layers == 1
-
-
-@pytest.mark.medium
-def test_a_random_seed_determines_weights_and_training():
-    losses = []
-    for _ in range(2):
-        keras.utils.set_random_seed(5)
-        model = compiled(built(), run_eagerly=True)
-        history = model.fit(PAIRS, TARGETS, epochs=2, verbose=0)
-        losses.append(history.history["loss"])
-    np.testing.assert_allclose(*losses, rtol=1e-6)
 
 
 def test_summary_counts_every_parameter(capsys):
@@ -197,22 +182,13 @@ def test_works_as_a_layer_of_a_functional_model():
 @pytest.mark.medium
 def test_learns_to_copy():
     keras.utils.set_random_seed(1)
-    model = compiled(built(dropout=0.0), learning_rate=0.02)
+    model = compiled(built(dropout=0.0), 0.02, jit_compile="auto")
     # One epoch of 60 steps, because each epoch takes longer than its step.
     data = tf.data.Dataset.from_tensors((COPIES, TARGETS)).repeat(60)
     model.fit(data, verbose=0, shuffle=False)
     predicted = np.array(model(COPIES)).argmax(axis=-1)
     tokens = TARGETS != 0
     assert (predicted == TARGETS)[tokens].mean() > 0.95
-
-
-@pytest.mark.medium
-def test_learns_from_a_dataset_with_the_default_compilation():
-    keras.utils.set_random_seed(1)
-    data = tf.data.Dataset.from_tensor_slices((PAIRS, TARGETS)).batch(8)
-    model = compiled(built(), jit_compile="auto")
-    losses = model.fit(data, epochs=3, verbose=0, shuffle=False).history["loss"]
-    assert model.evaluate(data, verbose=0) < losses[0]
 
 
 def test_targets_are_the_labels_of_a_dataset_without_labels():
@@ -251,26 +227,6 @@ def test_predict_returns_the_logits():
     model = small(dropout=0.3)
     output = model.predict(PAIRS, verbose=0, batch_size=16)
     np.testing.assert_allclose(output, model(PAIRS), atol=1e-5)
-
-
-@pytest.mark.medium
-def test_a_custom_training_step_learns():
-    model, optimizer = small(), keras.optimizers.Adam(0.01)
-    model.build()
-    optimizer.build(model.trainable_variables)
-    loss_of = t2t_repro.losses.LabelSmoothedCrossEntropy()
-
-    @tf.function
-    def step(pairs):
-        with tf.GradientTape() as tape:
-            loss = loss_of(pairs["targets"], model(pairs, training=True))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply(gradients, model.trainable_variables)
-        return loss
-
-    pairs = {name: tf.constant(ids) for name, ids in PAIRS.items()}
-    losses = [float(step(pairs)) for _ in range(8)]
-    assert losses[-1] < losses[0]
 
 
 def test_frozen_layers_do_not_learn():
