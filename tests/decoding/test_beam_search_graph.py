@@ -1,4 +1,4 @@
-"""Beam search with tensor2tensor's rules, exported, and compiled by XLA."""
+"""Beam search with tensor2tensor's rules, and compiled by XLA."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests import golden
 from tests.decoding.results import beam_search
-from tests.decoding.toy_decoders import MemoryDecoder, TableDecoder
+from tests.decoding.toy_decoders import TableDecoder
 
 # From tensor2tensor 1.15.7's utils/beam_search.py:beam_search, run with TF 1.15.5 on
 # random tables of logits. A key gives beam size, limit, alpha and stop_early.
@@ -39,43 +39,6 @@ def test_tensor2tensor_rules_equal_tensor2tensor(case: str) -> None:
     # tensor2tensor's ids begin with the start token.
     np.testing.assert_array_equal(result.ids, VECTORS[f"{case}/ids"][:, :, 1:])
     np.testing.assert_allclose(result.scores, VECTORS[f"{case}/scores"], atol=1e-4)
-
-
-class Searcher(tf.Module):
-    """A minimal module to export."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.decoder = MemoryDecoder(vocab_size=12)
-
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None, 6], tf.float32),
-            tf.TensorSpec([None], tf.int32),
-        ]
-    )
-    def __call__(self, sources: tf.Tensor, limits: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Searches a batch of any size."""
-        result = beam_search(
-            self.decoder,
-            self.decoder.start(sources, 4),
-            DecodingConfig(4, alpha=0.6),
-            limits,
-        )
-        return result._asdict()
-
-
-@pytest.mark.medium
-def test_exported_module_searches_batches_of_any_size(tmp_path: Path) -> None:
-    searcher = Searcher()
-    tf.saved_model.save(searcher, str(tmp_path / "export"))
-    loaded = tf.saved_model.load(str(tmp_path / "export"))
-    for batch in (1, 5):
-        sources = searcher.decoder.sources(batch)
-        limits = tf.range(3, 3 + batch)
-        expected, result = searcher(sources, limits), loaded(sources, limits)
-        np.testing.assert_array_equal(result["ids"], expected["ids"])
-        np.testing.assert_array_equal(result["scores"], expected["scores"])
 
 
 def test_xla_compiles_the_search_with_fixed_sizes() -> None:

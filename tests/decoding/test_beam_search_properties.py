@@ -1,16 +1,14 @@
 """Beam search equals exhaustive search for random sources."""
 
 import numpy as np
-import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests import properties
-from tests.decoding.results import all_hypotheses, beam_search, hypothesis
-from tests.decoding.toy_decoders import EOS, LARGER, PAD, SMALL, MemoryDecoder
+from tests.decoding.results import all_hypotheses, hypothesis
+from tests.decoding.test_beam_search import traced
+from tests.decoding.toy_decoders import EOS, LARGER, PAD, SMALL
 
 NUMBERS = st.floats(-3, 3, width=32, allow_subnormal=False)
 SOURCES = st.integers(1, 4).flatmap(
@@ -18,25 +16,9 @@ SOURCES = st.integers(1, 4).flatmap(
 )
 
 
-def search_of(decoder: MemoryDecoder, beam_size: int, nbest: int):
-    """Returns a search that is traced once for all sources and limits."""
-
-    def search(sources: tf.Tensor, limits: tf.Tensor) -> BeamSearchResult:
-        return beam_search(
-            decoder,
-            decoder.start(sources, beam_size),
-            DecodingConfig(beam_size, alpha=0.6, nbest=nbest),
-            limits,
-        )
-
-    sources = tf.TensorSpec([None, 6], tf.float32)
-    limits = tf.TensorSpec([None], tf.int32)
-    return tf.function(search, [sources, limits], autograph=False)
-
-
 # 3 tokens other than PAD and EOS form at most 3^3 unfinished hypotheses.
-WIDE = search_of(SMALL, beam_size=27, nbest=3)
-NARROW = search_of(LARGER, beam_size=3, nbest=3)
+WIDE = traced(SMALL, beam_size=27, nbest=3)
+NARROW = traced(LARGER, beam_size=3, nbest=3)
 
 
 @properties.checked

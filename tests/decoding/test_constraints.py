@@ -293,26 +293,6 @@ def test_exported_module_completes_prefixes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(result[1], expected.scores)
 
 
-@pytest.mark.medium
-def test_xla_compiles_the_constrained_search_with_fixed_sizes() -> None:
-    tables = random_tables(4, 7)
-    constraints = Constraints(
-        min_lengths=tf.constant([6, 0, 8, 3]),
-        prefixes=tf.constant([[3, 0], [2, 5], [0, 0], [4, EOS]]),
-        no_repeat_ngram=2,
-    )
-
-    def search() -> BeamSearchResult:
-        return search_tables(
-            tables, 8, compact_at=None, width=8, constraints=constraints
-        )
-
-    expected = search()
-    result = tf.function(search, jit_compile=True)()
-    np.testing.assert_array_equal(result.ids, expected.ids)
-    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
-
-
 def test_rejects_invalid_constraints() -> None:
     with pytest.raises(ValueError, match="no_repeat_ngram is -1"):
         Constraints(no_repeat_ngram=-1)

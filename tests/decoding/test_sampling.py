@@ -1,7 +1,6 @@
 """Samples follow the decoder's probabilities."""
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +9,6 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decode_loop import BeamSearchResult
-from t2t_repro.hparams import HParams
-from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.transformer import Transformer
 from tests.decoding.plain_constraints import PlainConstraints, as_tensors
 from tests.decoding.results import all_hypotheses, hypothesis, sample
 from tests.decoding.toy_decoders import EOS, LARGER, PAD, TableDecoder
@@ -231,45 +227,3 @@ def test_empty_batch_has_an_empty_result() -> None:
     result = traced(4)(np.zeros([0, 6], "float32"), [], [])
     assert result.ids.shape == (0, 4, 0)
     assert result.scores.shape == (0, 4)
-
-
-class Sampler(tf.Module):
-    """A module to export that draws translations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.draw = traced(4)
-
-
-def test_exported_module_draws_the_same_samples(tmp_path: Path) -> None:
-    sampler = Sampler()
-    tf.saved_model.save(sampler, str(tmp_path / "export"))
-    loaded = tf.saved_model.load(str(tmp_path / "export"))
-    for size in (1, 5):
-        arguments = [tf.constant(value) for value in batch(size)]
-        expected, result = sampler.draw(*arguments), loaded.draw(*arguments)
-        np.testing.assert_array_equal(result[0], expected.ids)
-        np.testing.assert_array_equal(result[1], expected.scores)
-
-
-@pytest.mark.medium
-def test_score_equals_the_log_probability_of_a_transformer() -> None:
-    sizes = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
-    model = Transformer.from_hparams(HParams(**sizes), 23)
-    model.build()
-    inputs = tf.constant([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]])
-    decoder = CachedDecoder(model, 3)
-    result = sample(
-        decoder,
-        decoder.start(inputs),
-        DecodingConfig(nbest=3, sampling=Sampling(top_k=9, seed=3)),
-        limits=tf.constant([9, 6]),
-        keys=tf.constant([0, 1]),
-    )
-    assert len(all_hypotheses(result)) == 6
-    for row, ids, score in all_hypotheses(result):
-        pair = {"inputs": inputs[row : row + 1], "targets": np.array([ids], np.int32)}
-        logits = model(pair)[0]
-        log_probs = tf.nn.log_softmax(logits).numpy()
-        expected = sum(log_probs[place, token] for place, token in enumerate(ids))
-        np.testing.assert_allclose(score, expected, atol=1e-4)
