@@ -1,7 +1,7 @@
 """Tests that a killed and resumed training is bit-identical to an uninterrupted one.
 
-Each training runs in its own process, on two replicas. `test_packed_training.py` and
-`test_loop.py` resume on one.
+Each training runs in its own process, on two replicas. `test_packed_training.py`
+resumes on one.
 """
 
 import os

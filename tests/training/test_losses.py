@@ -8,7 +8,6 @@ from t2t_repro.command_line.error_lines import error_line
 from t2t_repro.fast import cross_entropy
 from t2t_repro.layers import label_smoothing
 from t2t_repro.layers.label_smoothing import (
-    entropy_of_smoothing,
     smoothed_cross_entropy,
 )
 from t2t_repro.training.losses import LabelSmoothedCrossEntropy
@@ -114,13 +113,6 @@ def test_the_minimum_loss_is_zero():
         tf.constant(np.log(soft), tf.float32), tf.constant([2]), 0.1
     )
     assert float(loss[0]) == pytest.approx(0, abs=1e-6)
-
-
-def test_entropy_of_smoothing_equals_the_formula():
-    # The probabilities are 0.8, 0.1 and 0.1.
-    by_hand = -(0.8 * np.log(0.8) + 2 * 0.1 * np.log(0.1))
-    assert entropy_of_smoothing(0.2, 3) == pytest.approx(by_hand)
-    assert entropy_of_smoothing(0.0, 3) == 0
 
 
 def test_padding_adds_neither_loss_nor_gradient():
