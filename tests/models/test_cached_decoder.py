@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro import hparams
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast.cached_decoder import KVCacheDecoder
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.generate import generate
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.runs.model_dir import build_model
 from tests import golden
 from tests.decoding.results import beam_search
 
@@ -138,23 +135,6 @@ def test_reordered_hypotheses_keep_their_caches(model, decoder_class):
         np.testing.assert_allclose(logits, expected, atol=1e-5)
 
 
-@pytest.mark.medium
-def test_a_graph_of_unknown_sizes_equals_the_eager_search(decoder_class):
-    model = build_model(hparams.load("tiny,num_layers=1"), VOCAB_SIZE)
-    decoder = decoder_class(model, 2)
-    search = DecodingConfig(2, extra_length=20)
-
-    def translate(inputs):
-        return generate(search, decoder, inputs)
-
-    spec = tf.TensorSpec([None, None], tf.int32)
-    graph = tf.function(translate, input_signature=[spec], autograph=False)
-    inputs = tf.constant(INPUTS)
-    expected, result = translate(inputs), graph(inputs)
-    np.testing.assert_array_equal(result.ids, expected.ids)
-    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-4)
-
-
 def test_selected_sentences_continue_as_in_a_batch_of_their_own(model, decoder_class):
     decoder = decoder_class(model, 2)
     past = np.array([[[4, 5], [6, 7]], [[8, 9], [10, 11]]], np.int32)
@@ -191,23 +171,6 @@ def pad_to_same_length(ours, theirs):
         return np.pad(ids, sides)
 
     return pad(ours), pad(theirs)
-
-
-# The decoder does not affect when the search ends, so each is used once.
-@pytest.mark.medium
-@pytest.mark.parametrize(
-    ("case", "decoder_class"),
-    [("v1_postnorm", CachedDecoder), ("v3_prenorm", KVCacheDecoder)],
-)
-def test_best_hypothesis_equals_that_of_tensor2tensor(shared_dir, case, decoder_class):
-    """A search for one hypothesis ends earlier than one for all."""
-    arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
-    best = search(arrays, decoder_class(model, 4), alpha=0.6, nbest=1)
-    ids, expected = pad_to_same_length(best.ids.numpy()[:, 0], arrays["beam4_top1_ids"])
-    np.testing.assert_array_equal(ids, expected)
-    np.testing.assert_allclose(
-        best.scores[:, 0], arrays["beam4_top1_scores"], atol=1e-3
-    )
 
 
 # The steps of both decoders are compared with each model, so the optimized one searches
