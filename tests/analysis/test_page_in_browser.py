@@ -81,17 +81,6 @@ def test_click_on_query_shows_its_weights(page, inspected):
     )
 
 
-def test_click_on_key_shows_its_queries(page, inspected):
-    at(page, "keys-2").click()
-    expected = inspected[0].attention.cross[-1].mean(axis=0)[:, 2]
-    np.testing.assert_allclose(
-        percentages_of(page, "queries"),
-        np.where(expected < 0.005, 0, expected),
-        atol=6e-4,
-    )
-    assert "is attended to by" in at(page, "status").text
-
-
 def test_hover_shows_lines_temporarily(page, inspected):
     actions = webdriver.ActionChains(page)
     actions.move_to_element(at(page, "queries-2")).perform()

@@ -39,7 +39,6 @@ def test_rejects_unsupported_vocabularies():
         model_data.live_tokenizer(b"", "vocab.marian")
 
 
-@pytest.mark.medium
 def test_rejects_models_that_are_too_large_or_not_finite(monkeypatch):
     model = tiny.random_model()
     monkeypatch.setattr(model_data, "MOST_PARAMETERS", 100)
@@ -51,7 +50,6 @@ def test_rejects_models_that_are_too_large_or_not_finite(monkeypatch):
         model_data.packed_weights(model)
 
 
-@pytest.mark.medium
 def test_weights_are_rounded_to_sixteen_significant_bits():
     model = tiny.random_model()
     index, contents = model_data.packed_weights(model)
