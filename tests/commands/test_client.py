@@ -60,31 +60,3 @@ def test_a_line_that_the_server_cuts_is_reported_once(running):
     result = client(running, "rest", "--model", "model", stdin=line)
     assert (result.status, result.out) == (0, "\n")
     assert result.err == "line 1: characters that were not read: 7\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "stdin", "message"),
-    [
-        (["--model", "other"], TEXT, "Servable not found for request: Latest(other)"),
-        (["--model", "model", "--version", "9"], TEXT, "Specific(model, 9)"),
-        (["--model", "model"], b"one\n\xff\n", "standard input:2:1: byte 0xff"),
-        (["--model", "model"], b"one\0\n", "a NUL character"),
-        (["--model", "model", "--timeout", "0"], TEXT, "--timeout"),
-        ([], TEXT, "--model"),
-    ],
-)
-def test_mistakes_are_one_line_errors(running, arguments, stdin, message):
-    result = client(running, "rest", *arguments, stdin=stdin)
-    assert run_command.is_one_clear_line(result)
-    assert message in result.err
-
-
-def test_an_unreachable_server_is_a_one_line_error():
-    result = run_command.run(
-        "client",
-        *("--host", "127.0.0.1", "--port", "1", "--model", "model"),
-        *("--protocol", "rest", "--retries", "0"),
-        stdin=TEXT,
-    )
-    assert run_command.is_one_clear_line(result)
-    assert "no response from 127.0.0.1:1 (rest)" in result.err

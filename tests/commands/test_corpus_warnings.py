@@ -48,37 +48,6 @@ def corpus(tmp_path):
     return tmp_path
 
 
-def test_raw_text_causes_no_warnings(corpus):
-    assert warnings("datagen", corpus, "--problem", "files") == []
-
-
-@pytest.mark.parametrize(
-    ("split", "change", "expected"),
-    [
-        (
-            "test",
-            lambda n, line: f'<seg id="{n}">{line}</seg>',
-            f"{SGML}6 of 6 lines of test.en, 6 of 6 lines of test.de, such as",
-        ),
-        (
-            "train",
-            lambda n, line: f"&quot; {line} &quot; twenty @-@ one",
-            f"{MOSES}60 of 60 lines of train.en, 60 of 60 lines of train.de, such as",
-        ),
-        (
-            "val",
-            lambda n, line: f"{line} twen@@ ty",
-            f"{BPE}5 of 5 lines of val.en, 5 of 5 lines of val.de, such as",
-        ),
-    ],
-)
-def test_warns_about_preprocessed_text(corpus, split, change, expected):
-    rewrite(corpus, split, change)
-    (warning,) = warnings("datagen", corpus, "--problem", "files")
-    assert warning.startswith(expected)
-    assert "; text must be raw: " in warning
-
-
 def test_training_warns_before_it_starts(corpus):
     rewrite(corpus, "train", lambda n, line: f"{line} twen@@ ty")
     model_dir = ModelDir(corpus / "model")
@@ -87,17 +56,6 @@ def test_training_warns_before_it_starts(corpus):
         flags = ("--train_steps", "1", "--model_dir", str(model_dir.path))
         (warning,) = warnings("train", corpus, *flags, status=2)
     assert warning.startswith(f"{BPE}60 of 60 lines of train.en, ")
-
-
-def test_warns_about_wmt16_instead_of_wmt14(corpus, monkeypatch):
-    # Encoding a corpus of the real size would take too long.
-    monkeypatch.setitem(checks._WMT16_PAIRS, tiny.SIZES["train"], "an edition")
-    (warning,) = warnings("datagen", corpus, "--problem", "files")
-    assert warning == (
-        "the training data has 60 pairs, the size of WMT16's corpus (an edition); the "
-        "paper trained on the 4,508,785 pairs of WMT14 (wmt14_translate/de-en of "
-        "TensorFlow Datasets): train on those, or report WMT16 with the score"
-    )
 
 
 def test_wmt_problems_are_also_checked(tmp_path, monkeypatch):

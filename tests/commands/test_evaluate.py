@@ -54,12 +54,6 @@ def test_score_is_that_of_the_written_translations(trained, tmp_path):
     assert last == f"{checkpoint} on val.en and val.de, 5 lines"
 
 
-def test_rejects_an_unwritable_output_before_translating(trained, tmp_path):
-    completed = evaluate(trained, "--output_file", str(tmp_path / "absent" / "out.de"))
-    assert run_command.is_one_clear_line(completed)
-    assert "absent" in completed.err
-
-
 def test_translates_and_scores_any_files(trained, tmp_path):
     for name, side in (("text.en", 0), ("text.de", 1)):
         lines = [pair[side] for pair in tiny.pairs("test")]
@@ -117,42 +111,3 @@ def test_newstest2014_has_the_papers_bleu_with_both_references(shared_dir):
     ]
     assert "|refquotes:ascii|" in lines[1]
     assert "refquotes" not in lines[2]
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ((), "--model_dir or --hypothesis_file is required"),
-        (("--hypothesis_file", "a"), "--reference_file is required"),
-        (("--model_dir", "m", "--source_file", "a"), "--reference_file is required"),
-        (("--model_dir", "m", "--reference_file", "a"), "--source_file is required"),
-        (
-            ("--hypothesis_file", "a", "--reference_file", "b", "--comet_dir", "c"),
-            "--source_file is required",
-        ),
-        (
-            ("--model_dir", "m", "--reference_file", "b", "--split", "val"),
-            "give --split or --reference_file, not both",
-        ),
-    ],
-)
-def test_rejects_contradictory_flags(flags, message):
-    completed = run_command.run("evaluate", *flags)
-    assert run_command.is_one_clear_line(completed)
-    assert message in completed.err
-
-
-def test_rejects_files_with_different_numbers_of_lines(tmp_path):
-    for name, text in (("a", "x\n"), ("b", "x\ny\n"), ("empty", "")):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    a, b, empty = (str(tmp_path / name) for name in ("a", "b", "empty"))
-    for hypotheses, reference, message in (
-        (a, b, f"{a} has 1 line, expected 2 ({b}, 2 lines)"),
-        (empty, empty, "at least one line"),
-        (a, str(tmp_path / "absent"), "absent"),
-    ):
-        completed = run_command.run(
-            "evaluate", "--hypothesis_file", hypotheses, "--reference_file", reference
-        )
-        assert run_command.is_one_clear_line(completed)
-        assert message in completed.err

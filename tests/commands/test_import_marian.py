@@ -173,21 +173,6 @@ def test_training_continues_on_other_text(small, tmp_path):
     assert perplexity() < before
 
 
-def test_an_invalid_folder_is_a_one_line_error(small, tmp_path):
-    for folder, words in (
-        (tmp_path / "nothing", "no such folder"),
-        (tmp_path, "expected one decoder.yml"),
-    ):
-        result = import_it(folder, tmp_path / "model")
-        assert (result.status, result.out) == (2, "")
-        assert words in result.err
-        assert result.err.count("\n") == 1
-    result = import_it(small / "marian", small / "model")
-    assert result.status == 2
-    assert "not empty" in result.err
-    assert not (tmp_path / "model").exists()
-
-
 class _Runs:
     def __reduce__(self):
         return print, ("code in the file was run",)

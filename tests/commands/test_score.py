@@ -72,27 +72,6 @@ def test_columns_and_json_contain_the_tokens(trained, files):
     assert corpus["checkpoint"] == str(trained.model_dir / "averaged")
 
 
-def test_rejects_files_of_different_lengths_before_scoring(trained, files):
-    with open(files[1], "a", encoding="utf-8") as file:
-        file.write("zehn\n")
-    result = score(trained, files)
-    assert run_command.is_one_clear_line(result)
-    assert f"{files[0]} has 8 lines but {files[1]} has 9" in result.err
-    assert result.out == ""
-
-
-def test_names_missing_files_and_flags(trained, files, tmp_path):
-    result = score(trained, (tmp_path / "absent.en", files[1]))
-    assert run_command.is_one_clear_line(result)
-    assert "absent.en does not exist" in result.err
-    result = score(trained, files, "--checkpoint", "absent")
-    assert run_command.is_one_clear_line(result)
-    assert "--checkpoint absent: no such folder" in result.err
-    result = run_command.run("score", "--model_dir", str(trained.model_dir))
-    assert run_command.is_one_clear_line(result)
-    assert "--source_file" in result.err
-
-
 def test_cuts_and_counts_long_sources(trained, files):
     files[0].write_text("one two " * 200 + "\none\n", encoding="utf-8")
     files[1].write_text("eins\neins\n", encoding="utf-8")

@@ -49,32 +49,3 @@ def test_live_writes_a_page_with_the_model(trained, tmp_path):
     assert f">{TEXT}</textarea>" in page
     assert '"alpha": 0.5' in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--text", " "], "--text is blank; give a sentence"),
-        (["--text", "a\nb"], "--text contains a line break"),
-        (["--text", "a\udcff"], "--text is not valid UTF-8"),
-        (["--text", "a", "--translation", ""], "--translation is blank"),
-        (["--text", "a", "--beam_size", "33"], "--beam_size 32 or less"),
-        (["--text", "a", "--beam_size", "0"], "--beam_size: must be a whole number"),
-        (["--text", "a", "--checkpoint", "absent"], "--checkpoint absent: no such"),
-        (["--text", "a", "--output", "."], "cannot write .: Is a directory"),
-        (["--text", "a", "--output", "absent/a"], "cannot write absent/a: No such"),
-        (["--text", "a", "--model_dir", "absent"], "absent holds no model"),
-        ([], "--text is missing; give a sentence, or --live"),
-        (["--live", "--text", " "], "--text is blank; give a sentence"),
-        (["--live", "--translation", "a"], "--translation cannot be combined with"),
-        (["--live", "--output", "."], "cannot write .: Is a directory"),
-    ],
-)
-def test_mistakes_are_one_line_errors_without_output(
-    trained, tmp_path, monkeypatch, arguments, words
-):
-    monkeypatch.chdir(tmp_path)
-    result = visualize(trained, *arguments)
-    assert run_command.is_one_clear_line(result)
-    assert words in result.err
-    assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import fast
-from t2t_repro.fast import cross_entropy, int8_matmul, normalization
+from t2t_repro.fast import cross_entropy, normalization
 from t2t_repro.layers import functional, label_smoothing
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.models import generate
@@ -180,29 +180,3 @@ def test_translations_are_equal_with_and_without_optimizations(trained, calls):
     assert calls  # The encoder without optimizations called its attention layers.
     assert (with_optimizations.status, without.status) == (0, 0), without.err
     assert with_optimizations.out == without.out
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize(
-    ("command", "flags", "words"),
-    [
-        ("translate", ("--precision", "int8"), "--precision int8 needs the optimized"),
-        ("translate", ("--xla",), "--xla compiles the optimized search"),
-        (
-            "export",
-            ("--precision", "int8", "--export_dir", "e"),
-            "--precision int8 needs the optimized",
-        ),
-    ],
-)
-def test_rejects_no_fast_with_flags_that_need_optimizations(
-    trained, tmp_path, monkeypatch, command, flags, words
-):
-    if command == "translate" and "int8" in flags and int8_matmul.unsupported_reason():
-        pytest.skip(f"{int8_matmul.unsupported_reason()}: float32 is used")
-    monkeypatch.chdir(tmp_path)
-    result = run_command.run(
-        command, "--model_dir", str(trained.model_dir), "--no-fast", *flags
-    )
-    assert run_command.is_one_clear_line(result)
-    assert words in result.err

@@ -102,7 +102,8 @@ def test_compares_pairs_after_the_sample(corpus, tmp_path, monkeypatch):
 def test_detects_wmt16_by_its_size_in_both_directions(pairs):
     message = wmt16_for_wmt14(pairs, "en", "de")
     assert message is not None
-    assert message.startswith(f"the training data has {pairs:,} pairs, ")
+    assert message.startswith(f"the training data has {pairs:,} pairs, the size of WMT")
+    assert "the paper trained on the 4,508,785 pairs of WMT14" in message
     assert wmt16_for_wmt14(pairs, "de", "en") == message
     assert wmt16_for_wmt14(pairs, "en", "fr") is None
 
