@@ -7,7 +7,6 @@ from typing import Any
 import keras
 
 from t2t_repro.layers.functional import Shape
-from t2t_repro.system.errors import NotQuantizable
 
 
 def argument_names(kind: type) -> list[str]:
@@ -20,19 +19,33 @@ def arguments_of(kind: type, variables: Mapping[str, Any]) -> dict[str, Any]:
     return {name: variables[name] for name in argument_names(kind)}
 
 
-class Layer(NotQuantizable, keras.layers.Layer):
+class Layer(keras.layers.Layer):
     """Keras layer that supports masking and reads its config from its attributes.
+
+    Layers reject Keras' quantization, because Keras would skip them.
 
     Every layer can be called with `training`. Keras passes it on to the layers that a
     layer calls, down to `Dropout`.
 
     Subclasses store each constructor argument in an attribute of the same name or in
     `arguments`.
+
+    Raises:
+        ValueError: The dtype policy is one for quantized layers.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        if getattr(self.dtype_policy, "quantization_mode", None):
+            Layer.quantize(self)  # Keras has wrapped `self.quantize`.
+
+    def quantize(self, *_: object, **__: object) -> None:
+        """Raises ValueError, because Keras would skip the layer."""
+        raise ValueError(
+            f"{type(self).__name__} does not support quantize; load a trained model "
+            'with t2t_repro.load(..., precision="int8")'
+        )
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the output shape, by default that of the first input."""
