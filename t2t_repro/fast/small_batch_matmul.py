@@ -34,7 +34,7 @@ from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Tensor, linear, tied_logits
-from t2t_repro.models.precision import uses_avx512
+from t2t_repro.system.processor import uses_avx512
 
 # One cache line, in float32 elements.
 _CACHE_LINE = 16

@@ -6,7 +6,7 @@ processor without AVX-512, or one that oneDNN was held to AVX2 on.
 
 from typing import NamedTuple
 
-from t2t_repro.models.precision import has_amx, uses_avx512
+from t2t_repro.system.processor import has_amx, uses_avx512
 
 # 2026-11-27, EPYC (Zen 5): compiling takes 2 to 3 s of processor time, and saves a
 # third of the time of a search or more.

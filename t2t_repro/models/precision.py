@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 import keras
 
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.processor import avx512_is_excluded, multiplies_in
 
 PRECISIONS = ("float32", "bfloat16")
 """Precisions for translation. bfloat16 rounds the weights to 8 significant bits, which
@@ -60,45 +61,16 @@ def unsupported_reason(name: str) -> str | None:
     Args:
         name: "float32", "bfloat16" or "float16".
     """
-    if not _avx512_is_excluded():
+    if not avx512_is_excluded():
         return None
     if name == "float32" or os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
         return None
     import tensorflow as tf
 
-    if tf.config.list_physical_devices("GPU") or not _multiplies(name):
+    if tf.config.list_physical_devices("GPU") or not multiplies_in(name):
         return None
     limit = os.environ["ONEDNN_MAX_CPU_ISA"].upper()
     return (
         f"TensorFlow cannot multiply in {name} under ONEDNN_MAX_CPU_ISA={limit}: unset "
         "it, set it to AVX512_CORE or later, or set TF_ENABLE_ONEDNN_OPTS=0"
     )
-
-
-def uses_avx512() -> bool:
-    """Returns whether oneDNN's matmuls use AVX-512 in this process."""
-    # oneDNN multiplies in bfloat16 on processors with AVX-512.
-    return _multiplies("bfloat16") and not _avx512_is_excluded()
-
-
-def has_amx() -> bool:
-    """Returns whether the processor is an Intel Xeon with AMX (2023 or later).
-
-    TensorFlow does not report AMX. Among the processors with AVX-512 in docs/speed.md,
-    only these multiply in float16.
-    """
-    return _multiplies("float16")
-
-
-def _avx512_is_excluded() -> bool:
-    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper()
-    return limit == "AVX" or limit.startswith(("SSE", "AVX2"))
-
-
-def _multiplies(name: str) -> bool:
-    """Returns whether TensorFlow passes matmuls in a 16-bit precision to oneDNN."""
-    import tensorflow as tf
-    from tensorflow.python.util import _pywrap_utils
-
-    dtype = tf.as_dtype(name)
-    return bool(_pywrap_utils.IsDataTypeSupportedByOneDNNOnThisCPU(dtype))

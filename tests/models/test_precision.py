@@ -8,11 +8,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_utils
 
-from t2t_repro.models.precision import (
-    mixed_precision,
-    unsupported_reason,
-    uses_avx512,
-)
+from t2t_repro.models.precision import mixed_precision, unsupported_reason
 from t2t_repro.system.errors import UserError
 from tests import forks, run_command, tiny
 
@@ -57,16 +53,6 @@ def test_no_matmul_crashes_without_onednn():
         text=True,
     )
     assert (result.returncode, result.stdout) == (0, "None\n" * 3), result.stderr
-
-
-@CRASHES
-@pytest.mark.parametrize(
-    ("limit", "expected"),
-    [("AVX2", False), ("avx2_vnni", False), ("AVX512_CORE", True), ("ALL", True)],
-)
-def test_the_limit_decides_whether_avx512_is_used(limit, expected, monkeypatch):
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", limit)
-    assert uses_avx512() is expected
 
 
 @CRASHES
