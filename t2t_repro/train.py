@@ -193,6 +193,7 @@ def _run(
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
         accepted=accepted,
         profiled=args.profile or (0, 0),
+        keeps_programs=args.compile_cache is not None,
     )
 
 

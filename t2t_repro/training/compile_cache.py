@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from t2t_repro.system.atomic_file import write_bytes_atomically
 from t2t_repro.system.cores import usable_cores
@@ -25,6 +26,9 @@ KERNELS_FILE = "autotune.txt"
 """File with the kernels that XLA chose, which the next run uses again."""
 
 _PREFIX = "tensorflow-"
+
+# Larger than the number of tensors and functions that a training creates before.
+_FIRST_NAME = 2**20
 
 
 @contextmanager
@@ -82,6 +86,23 @@ def compile_cache(
             # XLA rewrites this file after each compilation, not atomically.
             if measured.exists():
                 write_bytes_atomically(folder / KERNELS_FILE, measured.read_bytes())
+
+
+def trace(function: Any) -> None:
+    """Traces a function of a fixed signature with the same names in each run.
+
+    TensorFlow's cache of compiled programs compares the names of functions. They end in
+    a counter that every tensor increments, also those of earlier work such as restoring
+    a checkpoint.
+
+    Args:
+        function: `tf.function` with an input signature.
+    """
+    from tensorflow.python.framework import ops
+
+    while ops.uid() % _FIRST_NAME:
+        pass
+    function.get_concrete_function()
 
 
 def _device() -> tuple[str, str]:

@@ -32,9 +32,6 @@ Validate = Callable[[int], None]
 # not to slow down training.
 STEPS_BETWEEN_STOP_CHECKS = 10
 
-# Larger than the number of tensors and functions that a training creates before.
-_FIRST_NAME = 2**20
-
 
 class TrainingLoop:
     """Trains a model from its newest checkpoint to the last step.
@@ -46,6 +43,10 @@ class TrainingLoop:
         checkpoint_dir: Folder of the checkpoints.
         is_chief: Whether this process is the chief; other processes write nothing.
         data: Identity of the training data, which checkpoints record.
+
+    Attributes:
+        update: Training step of all replicas, a function of a packed batch and the
+            step's number, int32 (); see `TrainStep.replica_step`.
     """
 
     def __init__(
@@ -87,20 +88,7 @@ class TrainingLoop:
                 [strategy.experimental_local_results(r)[0] for r in results]
             )
 
-        self._update = update
-
-    def trace(self) -> None:
-        """Traces the training step, with function names that are the same in each run.
-
-        TensorFlow's cache of compiled programs compares the names of functions. They
-        end in a counter that every tensor increments, also those of earlier work such
-        as restoring a checkpoint.
-        """
-        from tensorflow.python.framework import ops
-
-        while ops.uid() % _FIRST_NAME:
-            pass
-        self._update.get_concrete_function()
+        self.update = update
 
     def restore(self, log: Callable[[str], None] = print) -> int:
         """Restores the newest undamaged checkpoint; returns its step, or 0 without one.
@@ -172,7 +160,7 @@ class TrainingLoop:
                         break
                     with profile.update(step + 1), self.workers.converted_errors():
                         # A GPU computes the step asynchronously.
-                        result = self._update(batch, tf.constant(step))
+                        result = self.update(batch, tf.constant(step))
                     self.read_result()
                     self._read_result = partial(self._read, result, monitor, pairs_of)
                     self._save_and_validate(step + 1, monitor, validate)

@@ -26,7 +26,7 @@ from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.training import compilation, devices
+from t2t_repro.training import compilation, compile_cache, devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
@@ -217,7 +217,8 @@ def _train(
     log(f"an epoch: {plan.summary()}")
     if hparams.xla:
         log(compilation.announcement(hparams, plan.distinct_shapes, devices.gpus()))
-        loop.trace()
+        if run.keeps_programs:
+            compile_cache.trace(loop.update)
     if chief:
         _list_skipped_pairs(run, data, config)
     if start:

@@ -26,6 +26,8 @@ class Run:
         accepted: Names of settings that may differ from those of the training run to
             resume; see `check_accepted`.
         profiled: First and last step to trace; (0, 0) traces none.
+        keeps_programs: Whether XLA's programs are kept for later runs; see
+            `compile_cache`.
     """
 
     hparams: HParams
@@ -37,6 +39,7 @@ class Run:
     vocab_file: Path | None = None
     accepted: frozenset[str] = frozenset()
     profiled: tuple[int, int] = (0, 0)
+    keeps_programs: bool = False
 
     def log(self, line: str) -> None:
         """Prints a line and flushes the stream."""

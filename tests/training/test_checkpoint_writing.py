@@ -37,7 +37,7 @@ def test_writes_a_checkpoint_during_the_next_steps(tmp_path, monkeypatch):
     variables = loop.weights | loop.state
     start = {name: variable.numpy() for name, variable in variables.items()}
     for step in range(2):
-        loop._update(toy.batch(step), tf.constant(step))
+        loop.update(toy.batch(step), tf.constant(step))
     expected = {name: variable.numpy() for name, variable in variables.items()}
     for name, variable in variables.items():
         variable.assign(start[name])
@@ -113,7 +113,7 @@ def test_reads_a_result_after_starting_the_next_step(tmp_path):
         events.append(f"save {loop.step}")
         save(*args, **options)
 
-    loop._update, loop.save = begin, record_save
+    loop.update, loop.save = begin, record_save
     loop.run(toy.batches, toy.monitor(), lambda step: events.append(f"validate {step}"))
     assert events == [
         *("begin 1", "begin 2", "read 1", "begin 3", "read 2", "read 3", "save 3"),
@@ -139,7 +139,7 @@ def test_saves_all_steps_when_a_worker_has_ended(tmp_path, late):
             raise gone
         return Broken() if int(step) >= 5 else [1.0, 9.0, 0.9, 1.0, 0.1]
 
-    loop._update = update
+    loop.update = update
     monitor = toy.monitor()
     with pytest.raises(WorkerGoneError, match=r"\(no connection\)"):
         loop.run(toy.batches, monitor, toy.never)

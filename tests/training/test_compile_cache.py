@@ -15,7 +15,7 @@ from tests.run_command import ROOT
 PROGRAM = """
 import hashlib, sys
 from pathlib import Path
-from t2t_repro.training.compile_cache import compile_cache
+from t2t_repro.training.compile_cache import compile_cache, trace
 
 with compile_cache(Path(sys.argv[1]), print):
     import tensorflow as tf
@@ -26,8 +26,8 @@ with compile_cache(Path(sys.argv[1]), print):
     # XLA compiles this step in two thirds of the time of one with dropout.
     hparams = toy.HPARAMS.replace(dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0)
     loop = toy.loop(None, hparams.replace(xla=True))
-    loop.trace()
-    loop._update(toy.batch(1), tf.constant(0))
+    trace(loop.update)
+    loop.update(toy.batch(1), tf.constant(0))
 bits = b"".join(weight.numpy().tobytes() for weight in loop.weights.values())
 print(hashlib.sha256(bits).hexdigest())
 """

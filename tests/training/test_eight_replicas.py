@@ -39,7 +39,7 @@ def train(path, replicas, precision, xla):
             variable.assign(value)
         for step in range(3):
             sides = [toy.rectangle(10 * step + i, rows=4 - i % 2) for i in range(count)]
-            result = loop._update(toy.pack(*sides), tf.constant(step)).numpy()
+            result = loop.update(toy.pack(*sides), tf.constant(step)).numpy()
             values[f"{count} result {step}"] = result
         for name, weight in loop.weights.items():
             values[f"{count} {name}"] = weight.numpy()

@@ -36,7 +36,7 @@ def train(replicas, xla, deterministic):
     loop = TrainingLoop(model, hparams, chosen, None)
     batch = toy.pack(*(toy.rectangle(number, rows=2 + number) for number in range(3)))
     for step in range(40):
-        loss = loop._update(batch, tf.constant(step))[0]
+        loss = loop.update(batch, tf.constant(step))[0]
     pairs = set()
     for part in range(3):
         inputs, targets = rectangle(batch, part)

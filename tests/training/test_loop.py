@@ -25,7 +25,7 @@ def fake_loop(directory, **changes):
     result = StepResult(
         loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1
     )
-    loop._update = lambda *_: list(vars(result).values())
+    loop.update = lambda *_: list(vars(result).values())
     return loop
 
 
@@ -200,7 +200,7 @@ def test_reports_the_pairs_of_a_step_that_is_not_finite(tmp_path, field):
     loop = fake_loop(tmp_path)
     values = dict(loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1)
     results = iter([values, values, values | {field: float("nan")}, *[values] * 3])
-    loop._update = lambda *_: list(next(results).values())
+    loop.update = lambda *_: list(next(results).values())
     stream = io.StringIO()
     monitor = Monitor(None, 6, 0, stream)
     pairs = {2: [7, 11]}
@@ -217,7 +217,7 @@ def test_ten_skipped_steps_in_a_row_stop_the_training(tmp_path):
     good = [1.0, 9.0, 0.9, 1.0, 0.1]
     bad = [float("inf"), *good[1:]]
     results = iter([*[good] * 5, *[bad] * 9, good, *[bad] * 10])
-    loop._update = lambda *_: next(results)
+    loop.update = lambda *_: next(results)
     with pytest.raises(UserError, match=r"step 25 is inf.*diverged"):
         loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [5, 10, 15, 20]
@@ -233,11 +233,11 @@ def test_a_skipped_step_changes_no_weight_or_moment(tmp_path):
 
     loop = toy.loop(tmp_path, toy.HPARAMS.replace(train_steps=20))
     for step in range(2):
-        loop._update(toy.batch(step), tf.constant(step))
+        loop.update(toy.batch(step), tf.constant(step))
     before = state(loop)
     infinite = "decoder/layer_0/feed_forward/output/bias"
     loop.weights[infinite].assign(np.full([16], np.inf))
-    result = loop._update(toy.batch(2), tf.constant(2))
+    result = loop.update(toy.batch(2), tf.constant(2))
     assert np.isnan(float(result[0]))
     after = state(loop)
     assert np.isinf(after.pop(infinite)).all()
@@ -251,7 +251,7 @@ def test_a_skipped_step_changes_no_weight_or_moment(tmp_path):
 
 def test_only_the_chief_writes(tmp_path):
     loop = toy.loop(tmp_path, is_chief=False)
-    loop._update = lambda *_: [1.0, 9.0, 0.9, 1.0, 0.1]
+    loop.update = lambda *_: [1.0, 9.0, 0.9, 1.0, 0.1]
     assert loop.run(toy.batches, toy.monitor(), toy.never)
     assert list(tmp_path.iterdir()) == []
 
@@ -327,11 +327,11 @@ def test_repeats_an_interrupted_validation(tmp_path):
 def test_restores_the_number_of_skipped_steps(tmp_path):
     loop = fake_loop(tmp_path, train_steps=3)
     bad = [float("nan"), 9.0, 0.9, 1.0, 0.1]
-    loop._update = lambda *_: bad
+    loop.update = lambda *_: bad
     loop.run(toy.batches, toy.monitor(), toy.never)
     loop = fake_loop(tmp_path, train_steps=4)
     loop.restore()
-    loop._update = lambda *_: bad
+    loop.update = lambda *_: bad
     stream = io.StringIO()
     loop.run(toy.batches, Monitor(None, 4, 3, stream), toy.never)
     assert "; 4 skipped so far" in stream.getvalue()

@@ -63,10 +63,10 @@ def test_rows_of_padding_keep_loss_and_gradient_finite(in_sixteen_bits):
     start = {name: weight.numpy() for name, weight in trained.weights.items()}
     whole = toy.rectangle(0)
     filler = {name: np.pad(ids, [[0, 2], [0, 0]]) for name, ids in whole.items()}
-    plain = trained._update(toy.pack(whole), 0)
+    plain = trained.update(toy.pack(whole), 0)
     for name, weight in trained.weights.items():
         weight.assign(start[name])
-    filled = trained._update(toy.pack(filler), 0)
+    filled = trained.update(toy.pack(filler), 0)
     assert float(filled[0]) == pytest.approx(float(plain[0]), rel=1e-3)
     assert float(filled[3]) == pytest.approx(float(plain[3]), rel=1e-2)
 

@@ -73,7 +73,7 @@ def test_ten_steps_have_the_losses_of_transformers_in_pytorch(
         sides = {"inputs": inputs, "targets": targets}
         flat = packed_batch.pack(sides, token_ratio=1.0)  # The ratio is not compared.
         batch = {name: tf.constant(value) for name, value in flat.items()}
-        loss, *_, rate = loop._update(batch, tf.constant(number)).numpy()
+        loss, *_, rate = loop.update(batch, tf.constant(number)).numpy()
         losses.append(loss)
         rates.append(rate)
     np.testing.assert_allclose(losses, LOSSES[case], atol=1e-5, rtol=0)
