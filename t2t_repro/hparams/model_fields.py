@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
 
 from t2t_repro.hparams.settings import setting
 
@@ -162,17 +161,6 @@ class ModelFields:
     def value_size(self) -> int:
         """Width d_v of the values of a head."""
         return self.d_model // self.num_heads if self.d_v is None else self.d_v
-
-    @property
-    def self_attention(self) -> dict[str, Any] | None:
-        """Serialized layer that replaces the paper's self-attention, or None."""
-        config = {"radius": self.self_attention_radius}
-        if self.max_relative_position:
-            config["max_relative_position"] = self.max_relative_position
-            return {"class_name": "t2t_repro>RelativeAttention", "config": config}
-        if self.self_attention_radius:
-            return {"class_name": "t2t_repro>LocalAttention", "config": config}
-        return None
 
     def table_rows(self, vocab_size: int) -> int:
         """Returns the number of embedding rows: a multiple of `vocab_divisor`."""

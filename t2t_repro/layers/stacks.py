@@ -11,18 +11,32 @@ from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Shape, Tensor, apply_layers
 from t2t_repro.layers.layer import Layer, arguments_of
+from t2t_repro.layers.local_attention import LocalAttention
+from t2t_repro.layers.relative import RelativeAttention
 
 Sublayer = Callable[[Tensor], Tensor]
 
 
-def _attention(config: dict[str, Any], name: str, other: dict | None = None) -> Any:
-    """Creates the paper's attention, or a copy of another attention layer."""
-    if other is None:
-        return MultiHeadAttention(name=name, **config)
-    config = config | other["config"] | {"name": name, "dtype": config["dtype"]}
-    # The copy is built with the input shapes of its stack.
-    other = other | {"config": config, "build_config": None}
-    return keras.saving.deserialize_keras_object(other)
+def _self_attention(
+    config: dict[str, Any], max_relative_position: int, radius: int, other: dict | None
+) -> Any:
+    """Creates self-attention: the paper's, one with an option, or a copy of `other`."""
+    if other is not None:
+        if max_relative_position or radius:
+            raise ValueError(
+                "self_attention replaces the layer that max_relative_position and "
+                "self_attention_radius choose; set either it or these numbers"
+            )
+        config = config | other["config"] | {k: config[k] for k in ("name", "dtype")}
+        # The copy is built with the input shapes of its stack.
+        other = other | {"config": config, "build_config": None}
+        return keras.saving.deserialize_keras_object(other)
+    if max_relative_position:
+        options = {"max_relative_position": max_relative_position, "radius": radius}
+        return RelativeAttention(**config, **options)
+    if radius:
+        return LocalAttention(**config, radius=radius)
+    return MultiHeadAttention(**config)
 
 
 class _StackLayer(Layer):
@@ -43,22 +57,30 @@ class _StackLayer(Layer):
         activation: str = "relu",
         attention_bias: bool = False,
         norm_epsilon: float = 1e-6,
+        max_relative_position: int = 0,
+        self_attention_radius: int = 0,
+        *,
         self_attention: keras.layers.Layer | dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         arguments = arguments_of(_StackLayer, locals())
         super().__init__(**kwargs)
-        self.arguments = keras.saving.serialize_keras_object(arguments)
+        other = keras.saving.serialize_keras_object(self_attention)
+        self.arguments = arguments | {"self_attention": other}
         policy = self.dtype_policy
         config: dict[str, Any] = {"num_heads": num_heads, "d_k": d_k, "d_v": d_v}
         config |= {"dropout": attention_dropout, "use_bias": attention_bias}
-        attention = partial(_attention, config | {"dtype": policy})
+        config |= {"dtype": policy}
         residual = partial(Residual, dropout, norm, norm_epsilon, dtype=policy)
-        other = self.arguments["self_attention"]
-        self.self_attention = attention("self_attention", other)
+        self.self_attention = _self_attention(
+            config | {"name": "self_attention"},
+            max_relative_position,
+            self_attention_radius,
+            other,
+        )
         self.self_attention_residual = residual(name="self_attention_residual")
         if self.has_cross_attention:
-            self.cross_attention = attention("cross_attention")
+            self.cross_attention = MultiHeadAttention(name="cross_attention", **config)
             self.cross_attention_residual = residual(name="cross_attention_residual")
         self.feed_forward = FeedForward(
             d_ff, ffn_dropout, activation, name="feed_forward", dtype=policy
@@ -82,13 +104,18 @@ class EncoderLayer(_StackLayer):
         activation: Activation function of the feed-forward network; see `FeedForward`.
         attention_bias: Whether the projections of the attention have biases.
         norm_epsilon: Constant added to the variance by the normalizations.
-        self_attention: Layer that replaces the paper's self-attention, such as a
-            `RelativeAttention`. The encoder layer copies it. Its form from
+        max_relative_position: Distance from which all distances share a vector in
+            `RelativeAttention`; 0: without relative positions.
+        self_attention_radius: Number of positions on either side that self-attention
+            can see; 0: all.
+        self_attention: Layer of another class that replaces self-attention; the
+            encoder layer copies it. Its form from
             ``keras.saving.serialize_keras_object`` also works and may omit sizes and
             dropout.
 
     Raises:
-        ValueError: ``norm`` or ``activation`` is unknown.
+        ValueError: ``norm`` or ``activation`` is unknown, or ``self_attention`` is
+            combined with one of the numbers.
     """
 
     has_cross_attention = False

@@ -24,13 +24,7 @@ PAIRS = {
 MODELS = {
     "base": {},
     "pre": {"norm": "pre", "position": "learned", "share_embeddings": False},
-    "relative": {
-        "position": "none",
-        "self_attention": {
-            "class_name": "t2t_repro>RelativeAttention",
-            "config": {"max_relative_position": 2},
-        },
-    },
+    "relative": {"position": "none", "max_relative_position": 2},
 }
 
 

@@ -124,7 +124,7 @@ CASES = {
     ),
     "Encoder": Case(
         lambda **options: layers.Encoder(
-            2, "pre", **SIZES, self_attention=NEARBY, **options
+            2, "pre", **SIZES, max_relative_position=2, **options
         ),
         [X],
     ),

@@ -173,14 +173,62 @@ def test_layers_of_an_encoder_copy_another_self_attention():
         assert attention.query.kernel.path == path
 
 
-def test_sizes_missing_in_another_self_attention_are_those_of_the_layer():
-    config = {"class_name": "t2t_repro>LocalAttention", "config": {"radius": 1}}
-    layer = layers.DecoderLayer(
-        2, 3, 5, 8, attention_dropout=0.3, attention_bias=True, self_attention=config
+def encoder_layer(**options):
+    """Returns an encoder layer with fixed sizes and weights."""
+    layer = layers.EncoderLayer(
+        HEADS, 4, 4, 8, attention_dropout=0.3, attention_bias=True, **options
     )
-    attention = layer.self_attention
-    assert type(attention) is layers.LocalAttention
-    assert (attention.num_heads, attention.d_k, attention.d_v) == (2, 3, 5)
-    assert (attention.dropout, attention.use_bias) == (0.3, True)
+    layer.build(X.shape)
+    rng = np.random.default_rng(1)
+    layer.set_weights([rng.normal(size=w.shape) for w in layer.weights])
+    return layer
+
+
+def test_a_radius_equals_a_band_in_the_mask():
+    distances = np.arange(TARGET)[:, None] - np.arange(TARGET)
+    expected = encoder_layer()(X, attention_mask=np.abs(distances)[None] <= 1)
+    output = encoder_layer(self_attention_radius=1)(X)
+    np.testing.assert_allclose(output, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind", "config"),
+    [
+        ({"self_attention_radius": 2}, "LocalAttention", {"radius": 2}),
+        (
+            {"max_relative_position": 3},
+            "RelativeAttention",
+            {"radius": 0, "max_relative_position": 3},
+        ),
+        (
+            {"max_relative_position": 3, "self_attention_radius": 2},
+            "RelativeAttention",
+            {"radius": 2, "max_relative_position": 3},
+        ),
+    ],
+)
+def test_a_serialized_self_attention_without_sizes_equals_the_numbers(
+    numbers, kind, config
+):
+    """Models of earlier versions have such a dictionary in their configuration."""
+    serialized = {"class_name": f"t2t_repro>{kind}", "config": config}
+    layer, former = encoder_layer(**numbers), encoder_layer(self_attention=serialized)
+    for each in (layer, former):
+        assert type(each.self_attention).__name__ == kind
+    assert layer.self_attention.get_config() == former.self_attention.get_config()
+    assert [w.path.partition("/")[2] for w in layer.weights] == [
+        w.path.partition("/")[2] for w in former.weights
+    ]
+    np.testing.assert_array_equal(layer(X), former(X))
+
+
+def test_the_numbers_do_not_change_cross_attention():
+    layer = layers.DecoderLayer(2, 3, 3, 8, max_relative_position=2)
+    assert type(layer.self_attention) is layers.RelativeAttention
     assert type(layer.cross_attention) is layers.MultiHeadAttention
-    assert layer.cross_attention.use_bias
+
+
+def test_another_self_attention_and_a_number_are_rejected():
+    nearby = layers.LocalAttention(2, 3, 3, radius=1)
+    with pytest.raises(ValueError, match="set either it or these numbers"):
+        layers.EncoderLayer(2, 3, 3, 8, self_attention=nearby, self_attention_radius=1)
