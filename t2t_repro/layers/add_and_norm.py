@@ -27,7 +27,7 @@ class LayerNormalization(Layer):
         normalize: Function that computes the formula; quantization replaces it.
     """
 
-    normalize: Callable[..., Tensor] = normalize
+    normalize: Callable[..., Tensor] = staticmethod(normalize)
 
     def __init__(self, epsilon: float = 1e-6, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -21,7 +21,7 @@ class Dense(Layer):
         matmul: Function that computes ``x W + b``; quantization replaces it.
     """
 
-    matmul: Callable[..., Tensor] = linear
+    matmul: Callable[..., Tensor] = staticmethod(linear)
 
     def __init__(self, units: int, use_bias: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)

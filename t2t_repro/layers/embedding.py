@@ -37,7 +37,7 @@ class TokenEmbedding(Layer):
         lookup: Function that reads rows of the table; quantization replaces it.
     """
 
-    matmul: Callable[..., Tensor] = tied_logits
+    matmul: Callable[..., Tensor] = staticmethod(tied_logits)
     lookup: Callable[..., Tensor] = staticmethod(embedding_lookup)
 
     def __init__(
