@@ -107,7 +107,7 @@ def _weights(group: MatmulGroup) -> tuple[Array, Array]:
     return np.concatenate(matrices, 1), np.concatenate(biases).astype(np.float32)
 
 
-def _share_matmul(group: MatmulGroup, whole: Callable[[tf.Tensor], tf.Tensor]) -> None:
+def _share_matmul(group: MatmulGroup, whole: Callable[..., tf.Tensor]) -> None:
     """Replaces the matmul of each layer of a group with its columns of `whole`."""
     start = 0
     for layer in group:
@@ -160,21 +160,25 @@ class QuantizedMatmul:
         # A tf.function lets the graphs of an export share one copy of both tensors.
         self._constants = tf.function(self._bias_and_max, autograph=False)
 
-    def __call__(self, x: tf.Tensor, high: float | None = None) -> tf.Tensor:
-        """Multiplies rows by the matrix.
+    def __call__(
+        self, x: tf.Tensor, high: float | None = None, columns: slice | None = None
+    ) -> tf.Tensor:
+        """Multiplies rows by the matrix, or by some of its columns.
 
         Args:
             x: float32 (rows, channels); or the result of a call with `high`.
             high: If given, ReLU is applied and the result is quantized: the largest
                 uint8 represents this value, and larger values are clipped. None:
                 float32, no ReLU.
+            columns: Columns to compute; None: all of them.
 
         Returns:
             float32 (rows, units); with `high` quint8 (rows, units), or under XLA int8
             as from `xla_kernels.quantize`.
         """
         if xla_kernels.in_xla():
-            return self._in_xla(x, high)
+            y = self._in_xla(x, high)
+            return y if columns is None else y[:, columns]
         if x.dtype != tf.quint8:
             x, _, _ = tf.raw_ops.QuantizeV2(
                 input=x,
@@ -184,9 +188,11 @@ class QuantizedMatmul:
                 mode="MIN_COMBINED",
                 round_mode="HALF_AWAY_FROM_ZERO",
             )
-        bias, weight_max = self._constants()
+        codes, (bias, weight_max) = self.codes.value(), self._constants()
+        if columns is not None:
+            codes, bias, weight_max = codes[columns], bias[columns], weight_max[columns]
         row_max = UINT8_MAX * self._step
-        return int8_matmul(x, self.codes.value(), bias, row_max, weight_max, high)
+        return int8_matmul(x, codes, bias, row_max, weight_max, high)
 
     def _in_xla(self, x: tf.Tensor, high: float | None) -> tf.Tensor:
         """Implements `__call__` with XLA's matmul."""
@@ -340,17 +346,18 @@ class RangeObserver:
             ranges[name] = ActivationRange(low, high if high > low else low + 1.0)
         return ranges
 
-    def _observed_matmul(self, name: str) -> Callable[[tf.Tensor], tf.Tensor]:
+    def _observed_matmul(self, name: str) -> Callable[..., tf.Tensor]:
         matrix, bias = _weights(self._groups[name])
         rows = self._extremes[name]
 
         def record(lows: Array, highs: Array) -> None:
             rows.append(np.stack([lows, highs]))
 
-        def matmul(x: tf.Tensor) -> tf.Tensor:
+        def matmul(x: tf.Tensor, columns: slice | None = None) -> tf.Tensor:
             ends = [tf.reduce_min(x, axis=1), tf.reduce_max(x, axis=1)]
             with tf.control_dependencies([tf.numpy_function(record, ends, [])]):
-                return tf.matmul(x, matrix) + bias
+                y = tf.matmul(x, matrix) + bias
+                return y if columns is None else y[:, columns]
 
         return matmul
 

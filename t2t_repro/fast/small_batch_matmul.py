@@ -53,20 +53,19 @@ class SharedMatmul:
     """Replaces the `matmul` of a layer with its columns of a shared matmul.
 
     Attributes:
-        whole: Maps float (rows, channels) to (rows, units of all layers).
+        whole: Maps float (rows, channels) to (rows, units of all layers), or with
+            `columns=` to some of these units.
         columns: The layer's columns; None if it is the only layer.
     """
 
-    whole: _Matmul
+    whole: Callable[..., Tensor]
     columns: slice | None = None
 
     def __call__(
         self, x: Tensor, weights: object = None, bias: object = None
     ) -> Tensor:
         """Maps float (..., channels) to (..., units); ignores the layer's weights."""
-        rows = self.whole(flatten_tokens(x))
-        if self.columns is not None:
-            rows = rows[:, self.columns]
+        rows = self.whole(flatten_tokens(x), columns=self.columns)
         return unflatten_tokens(x, rows)
 
 

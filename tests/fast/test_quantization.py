@@ -306,6 +306,19 @@ def test_quantized_graphs_read_no_float32_matrices(norm):
     assert len(matrices) == 2 * 4 + 2 * 7 + 1
 
 
+@pytest.mark.medium
+def test_no_column_of_a_shared_matrix_is_multiplied_twice(norm):
+    model, _ = int8_search(norm)
+    fast.install("CPU")
+    scores = in_graph(lambda: log_probs(model, INPUTS, INPUTS))
+    # TensorFlow's optimizer, which merges equal operations, has not seen this graph.
+    operations = scores.get_concrete_function().graph.get_operations()
+    matmuls = [each for each in operations if each.type == "_QuantizedMatMul"]
+    units = sum(each.inputs[2].shape[0] for each in matmuls)  # The lengths of biases.
+    _, matrices = quantization.graph_variables(model)
+    assert units == sum(matrix.shape[0] for matrix in matrices)
+
+
 @pytest.mark.skipif("ONEDNN_MAX_CPU_ISA" in os.environ, reason="VNNI is disabled")
 def test_weights_have_8_bits_on_processors_with_vnni():
     has_vnni = "_vnni" in Path("/proc/cpuinfo").read_text(encoding="ascii")
