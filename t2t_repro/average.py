@@ -12,7 +12,9 @@ from t2t_repro.runs.run_metadata import require_model
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
-    parser.add_argument("--model_dir", required=True, help="model directory")
+    parser.add_argument(
+        "--model_dir", type=cli.path, required=True, help="model directory"
+    )
     parser.add_argument(
         "--last",
         type=cli.at_least(1),
@@ -21,6 +23,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--output_dir",
+        type=cli.path,
         help="folder of the averaged checkpoint (default: MODEL_DIR/averaged)",
     )
     return parser

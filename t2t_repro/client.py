@@ -40,6 +40,7 @@ def _parser() -> cli.ArgumentParser:
     )
     add(
         "--tokenizer",
+        type=cli.path,
         help="folder assets.extra/tokenizer of the model if it takes ids "
         "(export --input ids)",
     )

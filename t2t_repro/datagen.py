@@ -19,6 +19,7 @@ def _parser() -> cli.ArgumentParser:
     add_data_flags(parser, problems.names(), required=True)
     parser.add_argument(
         "--hparams",
+        type=cli.path,
         help="hyper-parameter set with the vocabulary's type and size (default: the "
         "problem's set, or base)",
     )

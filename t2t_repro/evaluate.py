@@ -34,16 +34,17 @@ def _parser() -> cli.ArgumentParser:
     )
     add(
         "--source_file",
-        type=cli.not_empty,
+        type=cli.path,
         help="sentences to translate instead of a split",
     )
     add(
         "--reference_file",
+        type=cli.path,
         nargs="+",
         metavar="FILE",
         help="reference translations; further files add alternative references",
     )
-    add("--hypothesis_file", type=cli.not_empty, help="existing translations to score")
+    add("--hypothesis_file", type=cli.path, help="existing translations to score")
     add(
         "--target_lang",
         help="target language, which determines BLEU's tokenizer (default: the "
@@ -59,18 +60,19 @@ def _parser() -> cli.ArgumentParser:
     add("--lowercase", action="store_true", help="ignore case in BLEU and chrF")
     add(
         "--compare",
+        type=cli.path,
         metavar="OTHER",
         help="model directory, or file of translations, to compare with by paired "
         "bootstrap",
     )
     add(
         "--comet_dir",
-        type=cli.not_empty,
+        type=cli.path,
         help="folder for COMET's input files; the command to run on them is printed",
     )
     add(
         "--output_file",
-        type=cli.not_empty,
+        type=cli.path,
         help="file to which the translations are also written",
     )
     return parser

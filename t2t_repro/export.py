@@ -39,7 +39,9 @@ _PRECISIONS = {
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser)
-    parser.add_argument("--export_dir", required=True, help="folder of all versions")
+    parser.add_argument(
+        "--export_dir", type=cli.path, required=True, help="folder of all versions"
+    )
     model_flags.add_search_flags(parser)
     parser.add_argument(
         "--format", choices=_FORMATS, default="saved_model", help="format of the export"

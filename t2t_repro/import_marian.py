@@ -20,6 +20,7 @@ def _parser() -> cli.ArgumentParser:
     parser = import_command.parser(__doc__)
     parser.add_argument(
         "--folder",
+        type=cli.path,
         required=True,
         help="folder with source.spm and target.spm, and either decoder.yml, *.npz and "
         "*.vocab.yml (Marian) or config.json and weights (Transformers)",
@@ -32,7 +33,9 @@ def _parser() -> cli.ArgumentParser:
         "Transformers",
     )
     parser.add_argument(
-        "--decoder_yml", help="name of the decoder.yml if the folder has several"
+        "--decoder_yml",
+        type=cli.path,
+        help="name of the decoder.yml if the folder has several",
     )
     parser.add_argument(
         "--activation",

@@ -22,11 +22,13 @@ def _parser() -> cli.ArgumentParser:
     add = parser.add_argument
     add(
         "--checkpoint",
+        type=cli.path,
         required=True,
         help="folder of checkpoints, prefix of a checkpoint, or folder of a SavedModel",
     )
     add(
         "--config",
+        type=cli.path,
         nargs="+",
         default=(),
         metavar="YML",
@@ -44,10 +46,15 @@ def _parser() -> cli.ArgumentParser:
         help="name in OpenNMT-tf's catalog (TransformerBase), or Python file of the "
         "model, which is read but not run (default: the folder's model_description.py)",
     )
-    add("--source_spm", help="SentencePiece model of the source language")
-    add("--target_spm", help="SentencePiece model of the target language")
+    add(
+        "--source_spm", type=cli.path, help="SentencePiece model of the source language"
+    )
+    add(
+        "--target_spm", type=cli.path, help="SentencePiece model of the target language"
+    )
     add(
         "--vocab_file",
+        type=cli.path,
         help="vocabulary file of a SavedModel of t2t_repro; not needed for a "
         "SentencePiece vocabulary",
     )

@@ -20,11 +20,14 @@ def _parser() -> cli.ArgumentParser:
     parser = import_command.parser(__doc__)
     parser.add_argument(
         "--checkpoint",
+        type=cli.path,
         required=True,
         help="prefix of the checkpoint (model.ckpt-250000), or folder of checkpoints",
     )
     hparams = parser.add_mutually_exclusive_group(required=True)
-    hparams.add_argument("--hparams_json", help="hparams.json of the training")
+    hparams.add_argument(
+        "--hparams_json", type=cli.path, help="hparams.json of the training"
+    )
     hparams.add_argument(
         "--t2t_hparams_set", help="name of tensor2tensor's hyper-parameter set"
     )
@@ -35,6 +38,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--vocab_file",
+        type=cli.path,
         required=True,
         help="subword vocabulary shared by source and target (vocab.*.subwords)",
     )

@@ -15,16 +15,19 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     parser.add_argument(
         "--gold",
+        type=cli.path,
         required=True,
         help="file of the treebank's trees, one per line (may be .gz)",
     )
     parser.add_argument(
         "--test",
+        type=cli.path,
         required=True,
         help="file of the parses, one per line; an empty line means no parse",
     )
     parser.add_argument(
         "--param_file",
+        type=cli.path,
         help="EVALB parameter file, *.prm (default: the values of COLLINS.prm)",
     )
     return parser

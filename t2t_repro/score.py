@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
-    parser.add_argument("--source_file", required=True, help="sentences, one per line")
     parser.add_argument(
-        "--target_file", required=True, help="translations, one per line"
+        "--source_file", type=cli.path, required=True, help="sentences, one per line"
+    )
+    parser.add_argument(
+        "--target_file", type=cli.path, required=True, help="translations, one per line"
     )
     parser.add_argument(
         "--per_token",

@@ -30,13 +30,16 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     parser.add_argument(
         "--hparams",
+        type=cli.path,
         required=True,
         help="name or YAML file of a hyper-parameter set, and overrides: "
         f"big,warmup_steps=8000 (sets: {', '.join(hparams.names())})",
     )
     add_data_flags(parser, problems.names(), required=False)
     parser.add_argument(
-        "--model_dir", help="model directory (default: models/SET.PROBLEM)"
+        "--model_dir",
+        type=cli.path,
+        help="model directory (default: models/SET.PROBLEM)",
     )
     parser.add_argument(
         "--accept_changes",
@@ -66,7 +69,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--compile_cache",
-        type=cli.not_empty,
+        type=cli.path,
         metavar="DIR",
         help="folder in which XLA keeps compiled programs and its choices of kernels "
         "for later runs (default: none)",

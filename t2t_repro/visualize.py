@@ -35,7 +35,7 @@ def _parser() -> cli.ArgumentParser:
         "--translation",
         help="translation whose attention is shown (default: the model's)",
     )
-    add("--output", type=cli.not_empty, default="attention.html", help="HTML file")
+    add("--output", type=cli.path, default="attention.html", help="HTML file")
     model_flags.add_search_flags(parser)
     return parser
 

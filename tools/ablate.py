@@ -74,9 +74,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser(
         __doc__,
         ("rows", several(one_of(("all", *ROWS))), "all", "rows, separated by commas"),
-        ("hparams", str, BASE, "base hyper-parameter set with overrides"),
+        ("hparams", cli.path, BASE, "base hyper-parameter set with overrides"),
         ("seeds", several(cli.at_least(0)), "1", "random seeds, separated by commas"),
-        ("work_dir", str, None, "folder for the models and the table"),
+        ("work_dir", cli.path, None, "folder for the models and the table"),
         ("jobs", cli.at_least(1), 1, "number of concurrent trials"),
         ("problem", str, None, "problem to train on (default: that of the base set)"),
         *((name, str, None, "see t2t_repro.train") for name in DATA_FLAGS),

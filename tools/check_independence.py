@@ -49,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates with all batchings and prints the differences."""
     args = parser(
         __doc__,
-        ("model_dir", str, REQUIRED, "model directory"),
-        ("checkpoint", str, "best", "see t2t_repro.translate"),
-        ("input_file", str, REQUIRED, "file with one sentence per line"),
+        ("model_dir", cli.path, REQUIRED, "model directory"),
+        ("checkpoint", cli.path, "best", "see t2t_repro.translate"),
+        ("input_file", cli.path, REQUIRED, "file with one sentence per line"),
         ("saved_model", str, None, "version folder of an export to check as well"),
         ("batch_sizes", several(cli.at_least(1)), "1,7,32,128", "sentences per batch"),
     ).parse_args(argv)

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("python", several(str), "python3", "interpreters, separated by commas"),
         ("full", bool, False, "train and score completely in the first environment"),
         ("lowest", bool, False, "install the lowest versions that setup.cfg allows"),
-        ("work_dir", str, None, "folder to keep wheel, sdist and environments in"),
+        ("work_dir", cli.path, None, "folder to keep wheel, sdist and environments in"),
     ).parse_args(argv)
     pythons = [_interpreter(name) for name in args.python]
     with tempfile.TemporaryDirectory() as temporary:

@@ -31,9 +31,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser(
         __doc__,
         ("teacher", str, REQUIRED, "model directory of the teacher"),
-        ("data_dir", str, REQUIRED, "folder for the student's training data"),
-        ("model_dir", str, REQUIRED, "model directory of the student"),
-        ("hparams", str, "student", "the student's hyper-parameter set with overrides"),
+        ("data_dir", cli.path, REQUIRED, "folder for the student's training data"),
+        ("model_dir", cli.path, REQUIRED, "model directory of the student"),
+        (
+            "hparams",
+            cli.path,
+            "student",
+            "the student's hyper-parameter set with overrides",
+        ),
     ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     teacher, folder = ModelDir(Path(args.teacher)), Path(args.data_dir)

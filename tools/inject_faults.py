@@ -253,10 +253,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         __doc__,
         ("kills", cli.at_least(1), 20, "number of kills"),
         ("seed", cli.at_least(0), 1, "random seed of the kill times"),
-        ("hparams", str, HPARAMS, "hyper-parameter set with overrides"),
+        ("hparams", cli.path, HPARAMS, "hyper-parameter set with overrides"),
         ("strategy", str, "one_device", "see t2t_repro.train"),
         ("replicas", cli.at_least(0), 0, "see t2t_repro.train"),
-        ("work_dir", str, None, "empty or new folder to keep differing models in"),
+        ("work_dir", cli.path, None, "empty or new folder to keep differing models in"),
     ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     stream = sys.stderr if args.json else sys.stdout

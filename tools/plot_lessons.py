@@ -36,14 +36,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     only = f"{', '.join(FIGURES)} (default: the first {len(QUICK)})"
     args = parser(
         __doc__,
-        ("output_dir", str, REQUIRED, "folder for the figures"),
+        ("output_dir", cli.path, REQUIRED, "folder for the figures"),
         ("only", one_of(FIGURES), None, only),
-        ("model_dir", str, None, "heads: model directory of a trained model"),
-        ("checkpoint", str, "best", "heads: see t2t_repro.translate"),
-        ("source_file", str, None, "heads: file with one sentence per line"),
-        ("reference_file", str, None, "heads: file with the reference translations"),
+        ("model_dir", cli.path, None, "heads: model directory of a trained model"),
+        ("checkpoint", cli.path, "best", "heads: see t2t_repro.translate"),
+        ("source_file", cli.path, None, "heads: file with one sentence per line"),
+        (
+            "reference_file",
+            cli.path,
+            None,
+            "heads: file with the reference translations",
+        ),
         ("lines", cli.at_least(1), 200, "heads: number of sentences to translate"),
-        ("data_dir", str, "data", "norm_order: folder for the prepared corpus"),
+        ("data_dir", cli.path, "data", "norm_order: folder for the prepared corpus"),
         ("steps", cli.at_least(20), 400, "norm_order: steps of each run"),
         ("seed", cli.at_least(0), 1, "norm_order: random seed of the runs"),
     ).parse_args(argv)

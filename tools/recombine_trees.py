@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and writes the trees."""
     args = parser(
         __doc__,
-        ("data_dir", str, REQUIRED, "folder of the treebank"),
+        ("data_dir", cli.path, REQUIRED, "folder of the treebank"),
         ("trees", cli.at_least(1), 60_000, "number of trees to write"),
         ("probability", cli.share, 0.2, "probability of replacing a constituent"),
         ("most_words", cli.at_least(1), 60, "maximum words per tree"),

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     sizes = several(cli.at_least(2))
     args = parser(
         __doc__,
-        ("output_dir", str, REQUIRED, "folder for the table and the figure"),
+        ("output_dir", cli.path, REQUIRED, "folder for the table and the figure"),
         ("lengths", sizes, LENGTHS, "values of n (positions)"),
         ("widths", sizes, WIDTHS, "values of d (channels), multiples of 8"),
         ("radius", cli.at_least(1), 8, "radius of restricted self-attention"),

@@ -31,10 +31,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, counts labels and prints the score of a split."""
     args = parser(
         __doc__,
-        ("data_dir", str, REQUIRED, "folder of the treebank"),
+        ("data_dir", cli.path, REQUIRED, "folder of the treebank"),
         ("problem", one_of(PARSING), "parse_wsj", "parsing problem"),
         ("split", one_of(SPLITS), "test", "split to score: train, val or test"),
-        ("output_file", str, None, "output file for the baseline's trees"),
+        ("output_file", cli.path, None, "output file for the baseline's trees"),
     ).parse_args(argv)
     problem = problems.create(args.problem, args.data_dir)
     labels = most_frequent_labels(tags for _, tags in problem.pairs("train"))

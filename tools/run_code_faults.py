@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Runs the tests on faults without an outcome; prints progress and a summary."""
     args = parser(
         __doc__,
-        ("output", str, REQUIRED, "table of outcomes (TSV), resumed if present"),
+        ("output", cli.path, REQUIRED, "table of outcomes (TSV), resumed if present"),
         ("only", str, None, "names of faults, separated by commas (default: all)"),
         ("timeout", cli.at_least(1), 1800, "time limit per fault in seconds"),
         ("faults", str, str(FAULTS_FILE), "list of faults (YAML)"),

@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     port = cli.at_least(0, 65_535)
     args = parser(
         __doc__,
-        ("export_dir", str, REQUIRED, "folder of the versions"),
+        ("export_dir", cli.path, REQUIRED, "folder of the versions"),
         ("model_name", str, REQUIRED, "name of the model in requests"),
         ("port", port, 8500, "gRPC port, or 0 for a free port"),
         ("rest_port", port, 8501, "REST port, or 0 for a free port"),

@@ -27,10 +27,7 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
 
 _VERBOSE = "T2T_REPRO_VERBOSE"
-_PATH_FLAG = re.compile(
-    r".*_(dir|file|spm|yml|json)|checkpoint|compile_cache|folder|compare|config|gold|"
-    r"test|terms|tokenizer|output|hparams"
-)
+_PATH_FLAG = re.compile("(input|output|prefix)_file|terms")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -150,6 +147,21 @@ def share(text: str) -> float:
     if not 0 < value <= 1:
         raise _invalid("a number above 0 and at most 1", text)
     return value
+
+
+def path(text: str) -> str:
+    """Parses the value of a flag, a path on this machine, and expands its `~`.
+
+    A shell does not expand it in `--flag=~/path`.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    if _URL.match(text):
+        raise argparse.ArgumentTypeError(
+            f"{text}: a URL is not supported; copy the files to this machine, or mount "
+            "them, and give their path"
+        )
+    return os.path.expanduser(text)
 
 
 def not_empty(text: str) -> str:

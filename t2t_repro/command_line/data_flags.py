@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Iterable
 
+from t2t_repro.command_line import cli
+
 
 def add_data_flags(
     parser: argparse.ArgumentParser, problems: Iterable[str], required: bool
@@ -24,12 +26,14 @@ def add_data_flags(
     parser.add_argument("--target_lang", help="target language, e.g. de")
     parser.add_argument(
         "--data_dir",
+        type=cli.path,
         required=required,
         default=None if required else "data",
         help="folder of the data: your text files, vocabularies and encoded shards",
     )
     parser.add_argument(
         "--vocab_file",
+        type=cli.path,
         help="existing vocabulary to use (*.model, *.subwords or *.marian) instead of "
         "building one",
     )

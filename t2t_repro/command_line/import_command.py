@@ -15,7 +15,10 @@ def parser(description: str | None) -> cli.ArgumentParser:
     """Returns a parser with the common flags of the import commands."""
     parser = cli.ArgumentParser(description)
     parser.add_argument(
-        "--model_dir", required=True, help="new or empty model directory to write"
+        "--model_dir",
+        type=cli.path,
+        required=True,
+        help="new or empty model directory to write",
     )
     for side, default in (("source", "en"), ("target", "de")):
         parser.add_argument(

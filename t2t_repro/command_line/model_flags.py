@@ -21,9 +21,12 @@ def add_model_flags(
     parser: argparse.ArgumentParser, several: bool = True, required: bool = True
 ) -> None:
     """Adds --model_dir, --checkpoint and --no-fast; `several` allows ensembles."""
-    parser.add_argument("--model_dir", required=required, help="model directory")
+    parser.add_argument(
+        "--model_dir", type=cli.path, required=required, help="model directory"
+    )
     parser.add_argument(
         "--checkpoint",
+        type=cli.path,
         default="best",
         help="averaged, latest, best_bleu, best (averaged if it exists and is of the "
         "newest data, else latest), folder of a checkpoint, or another model directory"
@@ -66,7 +69,7 @@ def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
     """Adds the flag of the calibration text for int8."""
     parser.add_argument(
         "--calibration_file",
-        type=cli.not_empty,
+        type=cli.path,
         help="text on which --precision int8 is calibrated (default: the validation "
         "split)",
     )

@@ -109,19 +109,31 @@ def test_good_arguments_are_parsed():
     assert (args.model_dir, args.beam_size, args.json) == ("m", 2, True)
 
 
-def test_paths_are_local_and_may_begin_with_the_home_directory(monkeypatch):
+def test_paths_are_local_and_may_begin_with_the_home_directory(monkeypatch, capsys):
     monkeypatch.setenv("HOME", "/home/me")
     parser = cli.ArgumentParser("")
-    for name in ("--model_dir", "--input_file", "--text"):
-        parser.add_argument(name)
-    parser.add_argument("--reference_file", nargs="+")
+    for name in ("--model_dir", "--log"):
+        parser.add_argument(name, type=cli.path)
+    parser.add_argument("--reference_file", type=cli.path, nargs="+")
+    parser.add_argument("--text")
     flags = ["--model_dir=~/m", "--reference_file", "a~", "~/b", "--text=~/http://c"]
     args = parser.parse_args(flags)
-    assert (args.model_dir, args.input_file) == ("/home/me/m", None)
+    assert (args.model_dir, args.log) == ("/home/me/m", None)
     assert (args.reference_file, args.text) == (["a~", "/home/me/b"], "~/http://c")
-    for url in ("gs://bucket/m", "s3://b", "file:///m", "hdfs://n:9000/m"):
-        with pytest.raises(UserError, match=f"--model_dir {url}: a URL is not"):
-            parser.parse_args(["--model_dir", url])
+    for bad, words in (
+        ("", "must not be empty"),
+        ("gs://bucket/m", "gs://bucket/m: a URL is not supported; copy"),
+        ("s3://b", "s3://b: a URL is not"),
+        ("file:///m", "file:///m: a URL is not"),
+        ("hdfs://n:9000/m", "hdfs://n:9000/m: a URL is not"),
+    ):
+        for flag in ("--model_dir", "--reference_file"):
+            with pytest.raises(SystemExit) as stopped:
+                parser.parse_args([flag, bad])
+            assert stopped.value.code == 2
+            error = capsys.readouterr().err
+            assert error.startswith(f"error: argument {flag}: {words}")
+            assert error.count("\n") == 1
 
 
 def test_help_shows_only_informative_defaults(capsys):

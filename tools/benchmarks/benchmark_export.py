@@ -35,9 +35,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     count = cli.at_least(1)
     args = report.parser(
         __doc__,
-        ("hparams", str, REQUIRED, "hyper-parameter set of random weights"),
-        ("vocab_file", str, REQUIRED, "vocabulary file"),
-        ("source_file", str, REQUIRED, "file with one sentence per line"),
+        ("hparams", cli.path, REQUIRED, "hyper-parameter set of random weights"),
+        ("vocab_file", cli.path, REQUIRED, "vocabulary file"),
+        ("source_file", cli.path, REQUIRED, "file with one sentence per line"),
         ("lines", count, 128, "number of sentences to translate"),
         ("batch_size", count, 32, "sentences per batch"),
         ("rounds", count, 3, "turns per program"),

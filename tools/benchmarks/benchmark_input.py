@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         __doc__,
         ("pairs", cli.at_least(1000), WMT_PAIRS, "number of sentence pairs"),
         ("batches", cli.at_least(1), 2000, "number of batches to read"),
-        ("hparams", str, HPARAMS, "hyper-parameter set with overrides"),
-        ("work_dir", str, None, "directory for temporary files"),
+        ("hparams", cli.path, HPARAMS, "hyper-parameter set with overrides"),
+        ("work_dir", cli.path, None, "directory for temporary files"),
     ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     with (

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     names = ",".join(name for name in fast.NAMES if name != "chunked_loss")
     args = parser(
         __doc__,
-        ("output", str, REQUIRED, "output file for gains (TSV)"),
+        ("output", cli.path, REQUIRED, "output file for gains (TSV)"),
         ("names", several(one_of(fast.NAMES)), names, "names of implementations"),
         ("works", several(one_of(works)), ",".join(works), "names of workloads"),
         ("rounds", cli.at_least(1), 5, "turns per process"),

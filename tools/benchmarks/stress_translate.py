@@ -32,10 +32,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the translation and prints the figures."""
     args = report.parser(
         __doc__,
-        ("model_dir", str, REQUIRED, "model directory of a small model"),
+        ("model_dir", cli.path, REQUIRED, "model directory of a small model"),
         ("lines", cli.at_least(20), 1_000_000, "number of lines to translate"),
         ("batch_size", cli.at_least(1), 256, "sentences per batch"),
-        ("work_dir", str, None, "directory for temporary files"),
+        ("work_dir", cli.path, None, "directory for temporary files"),
     ).parse_args(argv)
     with (
         tempfile.TemporaryDirectory(dir=args.work_dir) as name,
