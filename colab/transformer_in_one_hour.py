@@ -213,12 +213,13 @@ for smoothing in (0.0, 0.1):
 updates = np.arange(1, 20_001)
 figure, ax = plt.subplots(figsize=(7, 3.2))
 for d_model, warmup in ((512, 4000), (512, 8000), (1024, 4000)):
-    rates = schedules.Schedule("paper", d_model, warmup)(tf.constant(updates - 1))
+    rate = schedules.Schedule("paper", d_model=d_model, warmup_steps=warmup)
+    rates = rate(tf.constant(updates - 1))
     ax.plot(updates, rates, label=f"d_model {d_model}, warm-up {warmup:,}")
 ax.set(xlabel="update", ylabel="learning rate", ylim=(0, None))
 ax.legend(frameon=False)
 plt.show()
-peak = float(schedules.Schedule("paper", 512, 4000)(3999))
+peak = float(schedules.Schedule("paper", d_model=512, warmup_steps=4000)(3999))
 print(f"peak learning rate of the base model: {peak:.6f}")
 assert abs(peak - 512**-0.5 * 4000**-0.5) < 1e-9
 

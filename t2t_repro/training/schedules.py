@@ -1,14 +1,20 @@
-"""Learning rate schedules: paper equation (3), tensor2tensor's and Marian's forms."""
+"""Learning rate schedules: paper equation (3), tensor2tensor's and Marian's forms.
 
-import dataclasses
+The keyword arguments of a formula are its settings: hyper-parameters of the same name.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Self
 
 import keras
 from keras import ops
 
+from t2t_repro.hparams import HParams
 from t2t_repro.layers.functional import Tensor
 
 
-def paper_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
+def paper_rate(step: Tensor, *, d_model: int, warmup_steps: int) -> Tensor:
     """Computes ``d_model^-0.5 * min(n^-0.5, n * warmup_steps^-1.5)``, n = step + 1.
 
     Args:
@@ -24,7 +30,7 @@ def paper_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
     return d_model**-0.5 * ops.minimum(n**-0.5, n * warmup_steps**-1.5)
 
 
-def t2t_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
+def t2t_rate(step: Tensor, *, d_model: int, warmup_steps: int) -> Tensor:
     """Computes ``min(1, step / warmup) * max(step, warmup)^-0.5 * d_model^-0.5``.
 
     The first step has rate 0: it only initializes Adam's moments.
@@ -43,12 +49,11 @@ def t2t_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
     return growth * ops.maximum(n, float(warmup_steps)) ** -0.5 * d_model**-0.5
 
 
-def rsqrt_decay_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
+def rsqrt_decay_rate(step: Tensor, *, warmup_steps: int) -> Tensor:
     """Computes ``max(step, warmup)^-0.5``, which is constant during the warm-up.
 
     Args:
         step: int (), number of earlier steps; 0 for the first step.
-        d_model: Not used.
         warmup_steps: Number of steps at the constant rate.
 
     Returns:
@@ -59,12 +64,11 @@ def rsqrt_decay_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
     return ops.maximum(n, float(warmup_steps)) ** -0.5
 
 
-def marian_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
+def marian_rate(step: Tensor, *, warmup_steps: int) -> Tensor:
     """Computes ``min(n / warmup, sqrt(warmup / n))``, n = step + 1; at most 1.
 
     Args:
         step: int (), number of earlier steps; 0 for the first step.
-        d_model: Not used.
         warmup_steps: Number of steps of linear growth.
 
     Returns:
@@ -75,36 +79,38 @@ def marian_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
     return ops.minimum(n / warmup_steps, (warmup_steps / n) ** 0.5)
 
 
-RATES = {
-    "paper": paper_rate,
-    "t2t": t2t_rate,
-    "rsqrt_decay": rsqrt_decay_rate,
-    "marian": marian_rate,
+RATES: dict[str, Callable[..., Tensor]] = {
+    rate.__name__.removesuffix("_rate"): rate
+    for rate in (paper_rate, t2t_rate, rsqrt_decay_rate, marian_rate)
 }
+"""Formulas by the values of the hyper-parameter `learning_rate_schedule`."""
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
-@dataclasses.dataclass(eq=False)
 class Schedule(keras.optimizers.schedules.LearningRateSchedule):
     """Keras learning rate schedule: one of the `RATES`, times a constant.
 
     Args:
         formula: Key of `RATES`.
-        d_model: Width of the model.
-        warmup_steps: Number of warm-up steps.
         scale: Constant factor (1 in the paper, 2 in tensor2tensor's later sets).
+        **settings: Settings of the formula; those of other formulas have no effect.
     """
 
-    formula: str
-    d_model: int
-    warmup_steps: int
-    scale: float = 1.0
+    def __init__(self, formula: str, scale: float = 1.0, **settings: float) -> None:
+        self.formula, self.scale = formula, scale
+        names = inspect.getfullargspec(RATES[formula]).kwonlyargs
+        self.settings = {name: settings[name] for name in names}
+
+    @classmethod
+    def from_hparams(cls, hparams: HParams) -> Self:
+        """Returns the schedule of a training run."""
+        formula, scale = hparams.learning_rate_schedule, hparams.learning_rate_scale
+        return cls(formula, scale, **vars(hparams))
 
     def __call__(self, step: Tensor) -> Tensor:
         """Returns the learning rate after ``step`` earlier steps, float32 ()."""
-        rate = RATES[self.formula](step, self.d_model, self.warmup_steps)
-        return self.scale * rate
+        return self.scale * RATES[self.formula](step, **self.settings)
 
-    def get_config(self) -> dict[str, object]:
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return dataclasses.asdict(self)
+        return {"formula": self.formula, "scale": self.scale, **self.settings}

@@ -61,12 +61,7 @@ class TrainStep:
         self._variables = [variable.value for variable in variables.values()]
         betas = hparams.adam_beta1, hparams.adam_beta2
         self.optimizer = Adam(variables, *betas, hparams.adam_epsilon)
-        self.schedule = Schedule(
-            hparams.learning_rate_schedule,
-            hparams.d_model,
-            hparams.warmup_steps,
-            hparams.learning_rate_scale,
-        )
+        self.schedule = Schedule.from_hparams(hparams)
         self.loss = LabelSmoothedCrossEntropy(
             hparams.label_smoothing,
             hparams.label_smoothing_form,

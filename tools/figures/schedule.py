@@ -20,11 +20,11 @@ def draw() -> style.Drawn:
         *((warmups, n, 512, x, f"{x:,} warm-up steps") for n, x in enumerate(WARMUPS)),
         *((widths, n, x, 4000, f"d_model = {x}") for n, x in enumerate(WIDTHS)),
     ):
-        rates = 1e3 * np.asarray(paper_rate(steps, width, warmup))
+        rates = 1e3 * np.asarray(paper_rate(steps, d_model=width, warmup_steps=warmup))
         peaks[f"d_model {width}, warm-up {warmup}"] = float(rates.max()) / 1e3
         axes.plot(steps, rates, label=label, **style.line(number))
     warmups.set(title="Paper equation (3), d_model = 512")
-    later = 2e3 * np.asarray(t2t_rate(steps, 512, 8000))
+    later = 2e3 * np.asarray(t2t_rate(steps, d_model=512, warmup_steps=8000))
     widths.plot(
         steps, later, label="t2t_base (512; 8,000; twice)", **style.line(len(WIDTHS))
     )

@@ -48,10 +48,7 @@ def _check_rates(sheet: Sheet) -> None:
         # compared.
         values = {key: t2t[key] for key in t2t if _RATE_KEYS.fullmatch(key)}
         hparams = to_hparams(values, vocab_size=3)
-        schedule = Schedule(
-            *(hparams.learning_rate_schedule, hparams.d_model),
-            *(hparams.warmup_steps, hparams.learning_rate_scale),
-        )
+        schedule = Schedule.from_hparams(hparams)
         # tensor2tensor counts micro-batches of accumulated gradients as steps.
         count = max(int(t2t.get("optimizer_multistep_accumulate_steps") or 1), 1)
         rates = [float(schedule(tf.constant(step / count))) for step in steps]

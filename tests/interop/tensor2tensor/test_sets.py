@@ -50,12 +50,7 @@ def test_learning_rates_of_a_set_equal_tensor2tensor(shared_dir, name):
     values = t2t_sets.load(name) | {"optimizer": "adam"}
     values = {k: v for k, v in values.items() if not k.endswith("_broadcast_dims")}
     hparams = to_hparams(values, 37_000)
-    schedule = Schedule(
-        hparams.learning_rate_schedule,
-        hparams.d_model,
-        hparams.warmup_steps,
-        hparams.learning_rate_scale,
-    )
+    schedule = Schedule.from_hparams(hparams)
     rates = [float(schedule(tf.constant(int(n)))) for n in arrays["lr/steps"]]
     np.testing.assert_allclose(rates, arrays[f"lr/{name}"], rtol=1e-6)
 
