@@ -16,7 +16,8 @@ from t2t_repro.hparams.fields import CPU_DEFAULTS
 from t2t_repro.hparams.settings import AUTO
 from t2t_repro.system.cores import usable_cores
 from t2t_repro.system.errors import counted
-from t2t_repro.training.devices import Gpus, described, matmul_weights
+from t2t_repro.training.devices import Gpus, described
+from t2t_repro.training.memory import matmul_weights
 
 SHAPES = (4, 8, 12, 16, 24, 32, 48)
 """Maximum numbers of shapes to choose from."""

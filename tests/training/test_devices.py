@@ -2,14 +2,11 @@
 
 import os
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro import fast, hparams
-from t2t_repro.models.variables import named_variables
-from t2t_repro.runs.model_dir import build_model
-from t2t_repro.training import devices
+from t2t_repro import hparams
+from t2t_repro.training import devices, memory
 from t2t_repro.training.devices import Gpus
 
 BIG, BASE = (hparams.load(name) for name in ("big", "base"))
@@ -44,7 +41,7 @@ def test_micro_batches_fit_and_are_a_multiple_of_the_replicas(gpus, replicas):
     chosen, _ = resolve(BIG, gpus, replicas)
     micro_batches = 25_000 // chosen.tokens_per_part
     assert micro_batches % replicas == 0
-    limit = devices.tokens_that_fit(chosen, gpus.memory)
+    limit = memory.tokens_that_fit(chosen, gpus.memory)
     assert chosen.tokens_per_part <= limit
     # The next smaller multiple of the replicas does not fit.
     fewer = micro_batches - replicas
@@ -97,47 +94,6 @@ def test_unknown_memory_uses_the_micro_batches_of_a_cpu():
     # 25,000 tokens need seven micro-batches of up to 3,571; two devices need eight.
     assert chosen.max_tokens_per_device == 3125
     assert "memory unknown" in line
-
-
-@pytest.mark.parametrize(
-    ("positions", "measured"), [(3_570, 2.6), (12_480, 9.2), (24_990, 22.0)]
-)
-def test_bytes_per_position_agrees_with_xla(positions, measured):
-    """`measured` is in GB, from XLA's compiler for big in bfloat16 and length 30."""
-    requested = BIG.replace(precision="bfloat16", xla=True)
-    estimate = positions * devices.bytes_per_position(requested, 30) / 1e9
-    assert estimate == pytest.approx(measured, rel=0.15)
-    assert devices.MARGIN * estimate > measured
-
-
-def test_loss_in_chunks_bounds_the_memory_of_the_logits():
-    """`measured` is in GB, from XLA's compiler for big in bfloat16 and length 30."""
-    requested = BIG.replace(precision="bfloat16", xla=True)
-    plain, fixed = devices.bytes_per_position(requested, 30), devices.fixed_bytes(BIG)
-    fast.install("GPU")
-    each = devices.bytes_per_position(requested, 30)
-    # 37,000 logits, each in bfloat16 and in float32.
-    assert plain - each == 6 * 37_000
-    chunk = devices.fixed_bytes(requested) - fixed
-    assert chunk == 6 * 2**26
-    measured = 7.21
-    assert (12_480 * each + chunk) / 1e9 == pytest.approx(measured, rel=0.15)
-
-
-@pytest.mark.parametrize(("gigabytes", "positions"), [(80, 25_000), (40, 12_500)])
-def test_tokens_that_fit_for_big(gigabytes, positions):
-    requested = BIG.replace(precision="bfloat16")
-    assert devices.tokens_that_fit(requested, gigabytes * 10**9) >= positions
-
-
-@pytest.mark.parametrize("share", [True, False])
-def test_fixed_bytes_agrees_with_the_weights(share):
-    requested = hparams.load("tiny").replace(vocab_size=900, share_embeddings=share)
-    weights = named_variables(build_model(requested, 900)).values()
-    size = sum(int(np.prod(weight.shape)) for weight in weights)
-    # The estimate ignores scales, offsets and the table of target spaces.
-    estimate = devices.fixed_bytes(requested) / 32
-    assert estimate == pytest.approx(size, rel=0.03)
 
 
 def test_flags_of_xla_precede_the_deterministic_flag_and_may_enable_triton(monkeypatch):
