@@ -200,7 +200,7 @@ def run(
         main(argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        _fail("interrupted.", EXIT_INTERRUPTED)
+        _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         # Otherwise the flush at exit would fail again and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -37,4 +37,4 @@ def error_line(error: Exception) -> str | None:
 
 def _disk_full(file: object) -> str:
     name = f": {file}" if file else ""
-    return f"no space left on device{name}; free space and run the command again."
+    return f"no space left on device{name}; free space and run the command again"

@@ -272,7 +272,7 @@ def check_line_counts(
     if len(hypotheses) != len(references):
         raise UserError(
             f"BLEU needs one hypothesis per reference, but there are "
-            f"{len(hypotheses):,} hypotheses and {len(references):,} references."
+            f"{len(hypotheses):,} hypotheses and {len(references):,} references"
         )
     if not hypotheses:
-        raise UserError("BLEU needs at least one line, but the input is empty.")
+        raise UserError("BLEU needs at least one line, but the input is empty")

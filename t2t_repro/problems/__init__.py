@@ -70,7 +70,7 @@ def create(
         near = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)[0]
         raise UserError(
             f"--problem {name}: unknown problem; did you mean {near}? "
-            f"Choose one of {', '.join(names())}, or a custom class as MODULE:CLASS."
+            f"Choose one of {', '.join(names())}, or a custom class as MODULE:CLASS"
         )
     for flag, language, expected in (
         ("--source_lang", source_lang, problem.source_lang),
@@ -79,6 +79,6 @@ def create(
         if language is not None and language != expected:
             raise UserError(
                 f"{flag} {language}: {problem.name} translates {problem.source_lang} "
-                f"to {problem.target_lang}; omit the flag."
+                f"to {problem.target_lang}; omit the flag"
             )
     return problem

@@ -40,12 +40,12 @@ class FilesProblem(Problem):
         if data_dir is None:
             raise UserError(
                 "--problem files needs --data_dir, the folder with train.*, val.* and "
-                "test.* files."
+                "test.* files"
             )
         super().__init__(data_dir)
         self._folder = Path(data_dir)
         if not self._folder.is_dir():
-            raise UserError(f"--data_dir {data_dir} is not an existing folder.")
+            raise UserError(f"--data_dir {data_dir} is not an existing folder")
         self.source_lang, self.target_lang = self._languages(source_lang, target_lang)
         # Number of lines of each split that was read to the end.
         self._lines: dict[str, int] = {}
@@ -81,7 +81,7 @@ class FilesProblem(Problem):
             if lang is not None and not re.fullmatch(r"[A-Za-z0-9_-]+", lang):
                 raise UserError(
                     f"--{side}_lang {lang!r}: use a language code such as en, which is "
-                    "the ending of the files."
+                    "the ending of the files"
                 )
         trained = languages = self._languages_of("train")
         if len(trained) < 2:
@@ -99,14 +99,14 @@ class FilesProblem(Problem):
             listed = ", ".join(files) or "no train.* file"
             raise UserError(
                 "--problem files needs --source_lang and --target_lang: "
-                f"{self._folder} holds {listed}."
+                f"{self._folder} holds {listed}"
             )
         if source_lang == target_lang:
             raise UserError(
                 f"--source_lang and --target_lang are both {source_lang}; give two "
-                "different languages. To train within one language, rename the target "
+                "different languages; to train within one language, rename the target "
                 f"files, for example to train.{source_lang}2, and give --target_lang "
-                f"{source_lang}2."
+                f"{source_lang}2"
             )
         return source_lang, target_lang
 
@@ -126,7 +126,7 @@ class FilesProblem(Problem):
     def _path(self, split: str, lang: str) -> Path:
         """Returns the file of one side of a split, plain or compressed."""
         listed = ", ".join(f"{split}.{other}" for other in self._languages_of(split))
-        hint = f" Found: {listed or f'no {split}.* file'}."
+        hint = f"; found: {listed or f'no {split}.* file'}"
         return file_of_split(self._folder / f"{split}.{lang}", split, hint)
 
 
@@ -144,18 +144,18 @@ def file_of_split(plain: Path, split: str, hint: str = "") -> Path:
     """
     paths = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
     if len(paths) == 2:
-        raise UserError(f"{plain} and {plain}.gz both exist; remove one of them.")
+        raise UserError(f"{plain} and {plain}.gz both exist; remove one of them")
     if not paths:
         raise UserError(
-            f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs it."
+            f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs it"
             f"{hint}"
         )
     if paths[0].is_dir():
-        raise UserError(f"{paths[0]} is a directory, but must be a text file.")
+        raise UserError(f"{paths[0]} is a directory, but must be a text file")
     if is_special(paths[0]):
         raise UserError(
             f"{paths[0]} is a pipe or device, but it is read several times; copy its "
-            "contents to a regular file."
+            "contents to a regular file"
         )
     return paths[0]
 

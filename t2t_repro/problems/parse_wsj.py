@@ -57,7 +57,7 @@ class ParseWsj(Problem):
             raise UserError(
                 f"--problem {name} needs --data_dir, a folder with train.trees, "
                 "val.trees and test.trees or with the treebank's sections"
-                + (f"; {data_dir} is not a folder." if data_dir is not None else ".")
+                + (f"; {data_dir} is not a folder" if data_dir is not None else ".")
             )
         super().__init__(data_dir)
         self._folder = Path(data_dir)
@@ -103,7 +103,7 @@ class ParseWsj(Problem):
                 return folder
         raise UserError(
             f"--data_dir {self._folder} holds neither train.trees (or .gz) nor the "
-            "treebank's sections (folders 02 to 23 of *.mrg files, possibly in wsj/)."
+            "treebank's sections (folders 02 to 23 of *.mrg files, possibly in wsj/)"
         )
 
     def _files(self, split: str) -> list[Path]:
@@ -122,7 +122,7 @@ class ParseWsj(Problem):
         paths = sorted(p for p in folder.glob("*") if _MRG.fullmatch(p.name))
         if not paths:
             raise UserError(
-                f"{folder} holds no *.mrg file; {self.name} needs sections 02 to 23."
+                f"{folder} holds no *.mrg file; {self.name} needs sections 02 to 23"
             )
         return paths
 
@@ -134,6 +134,6 @@ class ParseWsj(Problem):
         if not paths:
             raise UserError(
                 f"--problem {self.name}: {self._folder} holds no semi*.trees (or .gz) "
-                f"file of automatic parses; without one, use --problem {WSJ_ONLY}."
+                f"file of automatic parses; without one, use --problem {WSJ_ONLY}"
             )
         return paths

@@ -56,7 +56,7 @@ class Problem(ABC):
 def check_split(split: str) -> None:
     """Raises UserError if `split` is not in `SPLITS`."""
     if split not in SPLITS:
-        raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
+        raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}")
 
 
 def hash_of_pairs(pairs: Iterable[tuple[str, str]], text: str = "") -> str:

@@ -63,13 +63,13 @@ def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
             if depth == 0 and piece == ")":
                 raise UserError(
                     f"{path}:{number}: unmatched closing bracket (character "
-                    f"{match.start() + 1})."
+                    f"{match.start() + 1})"
                 )
             if depth == 0 and piece != "(":
                 if stray := piece.strip():
                     raise UserError(
                         f"{path}:{number}: {stray[:40]!r} is outside of all brackets; "
-                        "the file must contain only bracketed trees."
+                        "the file must contain only bracketed trees"
                     )
                 continue
             if depth == 0:
@@ -81,7 +81,7 @@ def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
     if depth:
         raise UserError(
             f"{path}:{first_line}: the tree that begins here does not end: "
-            f"{depth} closing brackets are missing."
+            f"{depth} closing brackets are missing"
         )
 
 
@@ -105,7 +105,7 @@ def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list
         if mark.label.startswith("/"):
             raise UserError(
                 f"the label {mark.label!r} begins with a slash, which is reserved for "
-                "the ends of constituents."
+                "the ends of constituents"
             )
         if mark.kind is not Kind.WORD:
             clean_marks.append(Mark(mark.kind, _FUNCTION.sub(r"\1", mark.label)))
@@ -114,5 +114,5 @@ def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list
     speech = zip(words, parts_of_speech(marks), strict=True)
     clean_words = [word for word, label in speech if label != _TRACE]
     if not clean_words:
-        raise UserError("the tree contains only traces, no words.")
+        raise UserError("the tree contains only traces, no words")
     return without_empty(clean_marks), clean_words

@@ -203,4 +203,4 @@ def _fault_of(
 def _error(tree: str, fault: str) -> UserError:
     """Returns a UserError with the beginning of the tree and the fault."""
     excerpt = textwrap.shorten(tree, _EXCERPT, placeholder=" ...")
-    return UserError(f"not a well-formed tree, {excerpt!r}: {fault}.")
+    return UserError(f"not a well-formed tree, {excerpt!r}: {fault}")

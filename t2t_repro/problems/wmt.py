@@ -91,7 +91,7 @@ class WmtProblem(Problem):
         except (tf.errors.OpError, OSError) as error:
             raise UserError(
                 f"the files of {self._tfds_name} in {self.tfds_dir} are missing "
-                f"or damaged ({_first_line(error)}); copy or prepare them again."
+                f"or damaged ({_first_line(error)}); copy or prepare them again"
             ) from error
 
     def description(self, split: str) -> str:
@@ -124,7 +124,7 @@ class WmtProblem(Problem):
                     digest.update(f" {os.fstat(file.fileno()).st_size} ".encode())
                     digest.update(file.read(_HASHED_BYTES))
             except OSError as error:
-                raise UserError(f"cannot read {name}: {error.strerror}.") from error
+                raise UserError(f"cannot read {name}: {error.strerror}") from error
         return f"{info.full_name}:{self.source_lang}:{digest.hexdigest()}"
 
     @cached_property
@@ -139,7 +139,7 @@ class WmtProblem(Problem):
         except Exception as error:
             raise UserError(
                 f"{self._prepared} is not a readable TFDS data set "
-                f"({_first_line(error)}); copy or prepare it again."
+                f"({_first_line(error)}); copy or prepare it again"
             ) from error
 
     def _download(self) -> Any:
@@ -160,10 +160,10 @@ class WmtProblem(Problem):
             name = self._tfds_name
             raise UserError(
                 f"{name} is not prepared in {self.tfds_dir} and cannot be downloaded "
-                f"({_first_line(error)}). On a machine with internet run: python -c "
+                f"({_first_line(error)}); on a machine with internet run: python -c "
                 f"'import tensorflow_datasets as tfds; "
                 f'tfds.builder("{name}", data_dir="tfds").download_and_prepare()\' and '
-                f"copy tfds/{name} to {self.tfds_dir / name}."
+                f"copy tfds/{name} to {self.tfds_dir / name}"
             ) from error
         return builder
 

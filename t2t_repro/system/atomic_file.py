@@ -58,7 +58,7 @@ def iterate_lines(
         empty = False
         yield line
     if empty and not may_be_empty:
-        raise UserError(f"{path} is empty: it needs at least one line of text.")
+        raise UserError(f"{path} is empty: it needs at least one line of text")
 
 
 def bounded_lines(file: BinaryIO, most_bytes: int | None) -> Iterator[bytes]:
@@ -99,7 +99,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
         if b"\0" in line:
             raise UserError(
                 f"{name}:{number}:{line.index(0) + 1}: a NUL character; this is not "
-                "UTF-8 text (convert UTF-16, for example with iconv -t UTF-8)."
+                "UTF-8 text (convert UTF-16, for example with iconv -t UTF-8)"
             )
         try:
             yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
@@ -107,7 +107,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
             raise UserError(
                 f"{name}:{number}:{error.start + 1}: byte 0x{line[error.start]:02x} "
                 "is not valid UTF-8; convert the file, for example with "
-                "iconv -t UTF-8."
+                "iconv -t UTF-8"
             ) from None
 
 
@@ -117,11 +117,11 @@ def _check_start(line: bytes, name: str) -> None:
     for start, (kind, remedy) in _COMPRESSED.items():
         # Text may begin with BZh, but lacks control characters.
         if line.startswith(start) and re.search(rb"[^\t\r\n -~]", line):
-            raise UserError(f"{name} is a {kind} file, not text; {remedy}.")
+            raise UserError(f"{name} is a {kind} file, not text; {remedy}")
     if b"\r" in line.rstrip(b"\r") and not line.endswith(b"\n"):
         raise UserError(
             f"{name}: its lines end in CR only, not in LF; convert the file, for "
-            r"example with tr '\r' '\n'."
+            r"example with tr '\r' '\n'"
         )
 
 
@@ -150,7 +150,7 @@ def iterate_pairs(
             counts = (number, longer) if source is None else (longer, number)
             raise UserError(
                 f"{source_path} has {counted(counts[0], 'line')} but {target_path} has "
-                f"{counts[1]:,}: line n of one must correspond to line n of the other."
+                f"{counts[1]:,}: line n of one must correspond to line n of the other"
             )
         yield source, target
 
@@ -214,7 +214,7 @@ def _new_file(
         is_own = error.filename in (None, str(opened), str(aside))
         if isinstance(error, BrokenPipeError) or not is_own:
             raise
-        raise UserError(f"cannot write {path}: {error.strerror}.") from error
+        raise UserError(f"cannot write {path}: {error.strerror}") from error
     finally:
         aside.unlink(missing_ok=True)
 
@@ -222,16 +222,16 @@ def _new_file(
 def _raw_lines(path: Path, most_bytes: int | None) -> Iterator[bytes]:
     """Yields a file's lines with their line ends; decompresses `*.gz` files."""
     if path.is_dir():
-        raise UserError(f"{path} is a directory; a text file is needed here.")
+        raise UserError(f"{path} is a directory; a text file is needed here")
     try:
         opener = gzip.open if path.name.endswith(".gz") else open
         with opener(path, "rb") as file:
             yield from bounded_lines(cast(BinaryIO, file), most_bytes)
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist.") from None
+        raise UserError(f"{path} does not exist") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError(
-            f"{path} is not a complete gzip file ({error}); copy or download it again."
+            f"{path} is not a complete gzip file ({error}); copy or download it again"
         ) from None
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}.") from error
+        raise UserError(f"cannot read {path}: {error.strerror}") from error

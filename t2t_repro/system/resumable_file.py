@@ -82,7 +82,7 @@ def resumable_file(
     if partial.exists() and not journal.exists():
         raise UserError(
             f"cannot resume {partial}: its journal {journal.name} is missing; remove "
-            f"{partial.name} or choose another output file."
+            f"{partial.name} or choose another output file"
         )
     with ExitStack() as stack:
         with _write_errors(path):
@@ -111,7 +111,7 @@ def _lock(partial: Path, journal: Path, log: BinaryIO) -> None:
     if not ours:
         raise UserError(
             f"{partial} is being written by another process; wait for it to end or "
-            "choose another output file."
+            "choose another output file"
         )
 
 
@@ -163,12 +163,12 @@ def _compare(partial: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -
     if changed:
         raise UserError(
             f"cannot resume {partial}: {'; '.join(changed)}; use the earlier settings "
-            "or remove that file to start over."
+            "or remove that file to start over"
         )
 
 
 def _damaged(partial: Path) -> UserError:
-    return UserError(f"{partial} does not match its journal; remove it to start over.")
+    return UserError(f"{partial} does not match its journal; remove it to start over")
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -189,4 +189,4 @@ def _write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}.") from error
+        raise UserError(f"cannot write {path}: {error.strerror}") from error

@@ -147,14 +147,14 @@ def test_help_shows_only_informative_defaults(capsys):
 
 
 def test_a_users_mistake_is_one_line_and_status_2(capsys):
-    assert status_of(UserError("x.en does not exist."), capsys) == (
+    assert status_of(UserError("x.en does not exist"), capsys) == (
         2,
-        "error: x.en does not exist.\n",
+        "error: x.en does not exist\n",
     )
 
 
 def test_ctrl_c_is_one_line_and_status_130(capsys):
-    assert status_of(KeyboardInterrupt(), capsys) == (130, "interrupted.\n")
+    assert status_of(KeyboardInterrupt(), capsys) == (130, "interrupted\n")
 
 
 def test_a_full_disk_names_the_file(capsys):
@@ -217,7 +217,7 @@ def test_file_names_may_be_invalid_utf8():
         "from t2t_repro.system.errors import UserError\n"
         "name = os.fsdecode(b'z\\xff')\n"
         "def main(argv):\n"
-        "    print(name); raise UserError(name + ' does not exist.')\n"
+        "    print(name); raise UserError(name + ' does not exist')\n"
         "cli.run(main)"
     )
     result = subprocess.run(
@@ -227,7 +227,7 @@ def test_file_names_may_be_invalid_utf8():
         check=False,
     )
     assert (result.returncode, result.stdout) == (2, b"z\xff\n")
-    assert result.stderr == b"error: z\\udcff does not exist.\n"
+    assert result.stderr == b"error: z\\udcff does not exist\n"
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_ctrl_c_saves_and_prints_how_to_resume_with_a_given_vocabulary(
             process.send_signal(signal.SIGINT)
     assert process.wait() == 130
     assert process.stdout.read() == ""
-    assert lines[-1] == "interrupted.\n"
+    assert lines[-1] == "interrupted\n"
     assert lines[-2].startswith("stopped at step ")
     assert lines[-2].endswith(" saved a checkpoint; run the same command to resume\n")
     assert not any("Traceback" in line for line in lines)

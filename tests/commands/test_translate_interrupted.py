@@ -101,7 +101,7 @@ def test_ctrl_c_saves_the_output_and_the_same_command_resumes_with_identical_out
     assert result.err.splitlines() == [
         f"resuming after line {8 * before:,} of {MANY_LINES}",
         f"{8 * after:,} lines are in {target}.partial; run the same command to resume",
-        "interrupted.",
+        "interrupted",
     ]
     result = translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)
     assert (result.status, result.out) == (0, "")
