@@ -1,6 +1,6 @@
 """Batch plans: the pairs and the shape of every batch of an epoch.
 
-Pairs of similar length form a micro-batch ("part" in names): a rectangle that one
+Pairs of similar length form a micro-batch: a rectangle that one
 device processes at once. Micro-batches of different shapes form a batch, which is one
 step. If pairs are packed, a row holds several pairs, and all micro-batches have one
 shape.
@@ -42,68 +42,69 @@ class BatchingConfig:
             one shape.
         max_length: Maximum number of tokens of each side of a pair, EOS included;
             longer pairs are skipped.
-        tokens_per_part: Upper bound on the padded positions of each side of a
+        tokens_per_microbatch: Upper bound on the padded positions of each side of a
             micro-batch. If it is 0 or at least `tokens_per_batch`, every batch is one
             micro-batch.
         max_shapes: Maximum number of shapes of kind `buckets`.
-        parts_per_shape: Minimum mean number of full micro-batches per shape of kind
-            `buckets`; 0 disables it. It reduces the number of shapes for a small
+        microbatches_per_shape: Minimum mean number of full micro-batches per shape of
+            kind `buckets`; 0 disables it. It reduces the number of shapes for a small
             corpus, because the last micro-batch of every shape is only partly full.
         rows_multiple: The number of rows of each micro-batch is a multiple of this if
             the bound allows that many rows. Values above 1 are for several devices:
             shapes are then chosen to be full at such multiples, and a batch has at
-            most `tokens_per_batch // tokens_per_part` micro-batches. Kind `packed`
-            obeys only the last of these rules.
+            most `tokens_per_batch // tokens_per_microbatch` micro-batches. Kind
+            `packed` obeys only the last of these rules.
         packed_length: Width of both sides of a row of kind `packed`, at most
-            `part_bound`; longer pairs are skipped.
+            `microbatch_bound`; longer pairs are skipped.
     """
 
     tokens_per_batch: int
     kind: str = "sorted"
     max_length: int = 256
-    tokens_per_part: int = 0
+    tokens_per_microbatch: int = 0
     max_shapes: int = 48
-    parts_per_shape: int = 2
+    microbatches_per_shape: int = 2
     rows_multiple: int = 1
     packed_length: int = 256
 
     @property
-    def part_bound(self) -> int:
+    def microbatch_bound(self) -> int:
         """Upper bound on the padded positions of each side of a micro-batch."""
-        return min(self.tokens_per_part or self.tokens_per_batch, self.tokens_per_batch)
+        whole = self.tokens_per_batch
+        return min(self.tokens_per_microbatch or whole, whole)
 
     @property
-    def is_one_part(self) -> bool:
+    def is_one_microbatch(self) -> bool:
         """Whether every batch is a single micro-batch."""
-        return self.part_bound == self.tokens_per_batch
+        return self.microbatch_bound == self.tokens_per_batch
 
     @property
-    def whole_parts(self) -> int:
+    def whole_microbatches(self) -> int:
         """Number of micro-batches of the largest size in a batch."""
-        return self.tokens_per_batch // self.part_bound
+        return self.tokens_per_batch // self.microbatch_bound
 
     @property
     def longest_usable(self) -> int:
         """Maximum number of tokens per side of a pair that fits into a row."""
-        row = self.packed_width if self.kind == "packed" else self.part_bound
+        row = self.packed_width if self.kind == "packed" else self.microbatch_bound
         return min(self.max_length, row)
 
     @property
     def packed_width(self) -> int:
         """Positions per side of a packed row."""
-        return min(self.packed_length, self.part_bound)
+        return min(self.packed_length, self.microbatch_bound)
 
     @property
     def packed_rows(self) -> int:
         """Maximum rows of a packed micro-batch; 1 or even, so that halves are equal."""
-        rows = self.part_bound // self.packed_width
+        rows = self.microbatch_bound // self.packed_width
         return rows - rows % 2 if rows > 1 else rows
 
     @property
-    def packed_parts(self) -> int:
+    def packed_microbatches(self) -> int:
         """Number of micro-batches of every packed batch."""
-        parts = self.tokens_per_batch // self.packed_width // self.packed_rows
-        return min(parts, self.whole_parts) if self.rows_multiple > 1 else parts
+        most = self.tokens_per_batch // self.packed_width // self.packed_rows
+        return min(most, self.whole_microbatches) if self.rows_multiple > 1 else most
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class EpochPlan:
         return len(self.firsts)
 
     @property
-    def parts(self) -> int:
+    def microbatches(self) -> int:
         """Number of micro-batches in the epoch."""
         return len(self.starts)
 
@@ -168,7 +169,7 @@ class EpochPlan:
         """Non-padding tokens over padded positions, filler rows included."""
         return self.tokens / self.positions
 
-    def parts_of(self, batch: int) -> slice:
+    def microbatches_of(self, batch: int) -> slice:
         """Returns the range of a batch's micro-batches."""
         last = batch + 1 == self.batches
         return slice(self.firsts[batch], None if last else self.firsts[batch + 1])
@@ -186,20 +187,20 @@ class EpochPlan:
 
     def _runs(self, batch: int) -> list[slice]:
         """Returns the range in `order` of each micro-batch of a batch."""
-        parts = self.parts_of(batch)
-        runs = zip(self.starts[parts], self.counts[parts], strict=True)
+        own = self.microbatches_of(batch)
+        runs = zip(self.starts[own], self.counts[own], strict=True)
         return [slice(start, start + count) for start, count in runs]
 
     def summary(self) -> str:
         """Describes the plan in one log line."""
-        parts, shapes = "", "1 shape"
+        microbatches, shapes = "", "1 shape"
         if self.distinct_shapes > 1:
             shapes = f"{self.distinct_shapes:,} shapes"
-        if self.parts > self.batches:
-            parts = f" ({self.parts:,} micro-batches)"
+        if self.microbatches > self.batches:
+            microbatches = f" ({self.microbatches:,} micro-batches)"
         return (
             f"{len(self.order):,} pairs (skipped {self.dropped:,} that are too long) "
-            f"in {self.batches:,} batches{parts} of {shapes}; "
+            f"in {self.batches:,} batches{microbatches} of {shapes}; "
             f"{self.token_ratio:.1%} of the positions are tokens; mean batch size is "
             f"{self.fill_ratio:.0%} of the largest"
         )
@@ -234,16 +235,16 @@ def plan_epoch(
         )
     shuffled = rng.permutation(usable)
     if config.kind == "packed":
-        each = config.packed_parts
+        each = config.packed_microbatches
         groups = pack_epoch(
             shuffled, lengths, config.packed_width, config.packed_rows, each, rng
         )
-        parts: IntArray = np.arange(len(groups.starts))
-        firsts: IntArray = parts[::each]
+        microbatches: IntArray = np.arange(len(groups.starts))
+        firsts: IntArray = microbatches[::each]
     else:
         groups = _group(shuffled, lengths, config)
-        parts, firsts = _deal(groups, config, rng)
-    return _plan(groups, parts, firsts, lengths)
+        microbatches, firsts = _deal(groups, config, rng)
+    return _plan(groups, microbatches, firsts, lengths)
 
 
 def plan_evaluation(
@@ -253,25 +254,25 @@ def plan_evaluation(
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
-        config: Batching settings. A pair longer than `part_bound` becomes a batch of
-            one.
+        config: Batching settings. A pair longer than `microbatch_bound` becomes a batch
+            of one.
         longest: Maximum length of a side; longer pairs are skipped. Default: no limit.
     """
     used = np.flatnonzero(lengths.max(axis=1, initial=0) <= longest)
-    groups = sort_and_cut(used, lengths, config.part_bound)
-    parts = np.arange(len(groups.starts))
-    return _plan(groups, parts, parts, lengths)
+    groups = sort_and_cut(used, lengths, config.microbatch_bound)
+    microbatches = np.arange(len(groups.starts))
+    return _plan(groups, microbatches, microbatches, lengths)
 
 
 def _plan(
-    groups: Groups, parts: IntArray, firsts: IntArray, lengths: IntArray
+    groups: Groups, order: IntArray, firsts: IntArray, lengths: IntArray
 ) -> EpochPlan:
-    """Returns the plan with the micro-batches `parts` in this order."""
+    """Returns the plan with the micro-batches in the given order."""
     return EpochPlan(
         order=groups.order,
-        starts=groups.starts[parts],
-        counts=groups.counts[parts],
-        shapes=groups.shapes[parts],
+        starts=groups.starts[order],
+        counts=groups.counts[order],
+        shapes=groups.shapes[order],
         firsts=firsts,
         dropped=len(lengths) - len(groups.order),
         tokens=int(lengths[groups.order].sum(dtype=np.int64)),
@@ -281,18 +282,22 @@ def _plan(
 
 def _group(shuffled: IntArray, lengths: IntArray, config: BatchingConfig) -> Groups:
     """Cuts shuffled pairs, int64 (used pairs,), into micro-batches by `config.kind`."""
-    if config.kind == "sorted" and config.is_one_part:
-        return sort_and_cut(shuffled, lengths, config.part_bound, config.rows_multiple)
+    if config.kind == "sorted" and config.is_one_microbatch:
+        return sort_and_cut(
+            shuffled, lengths, config.microbatch_bound, config.rows_multiple
+        )
     used = lengths[shuffled]
     bucket, widths = chosen_buckets(
         used,
         config.longest_usable,
         _shapes_for(used, config),
-        config.part_bound if config.rows_multiple > 1 or not config.is_one_part else 0,
+        config.microbatch_bound
+        if config.rows_multiple > 1 or not config.is_one_microbatch
+        else 0,
         config.rows_multiple,
     )
     return fill_buckets(
-        shuffled, bucket, widths, config.part_bound, config.rows_multiple
+        shuffled, bucket, widths, config.microbatch_bound, config.rows_multiple
     )
 
 
@@ -300,26 +305,28 @@ def _deal(
     groups: Groups, config: BatchingConfig, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Returns the micro-batches in the order of the batches, and the first of each."""
-    if config.is_one_part:
+    if config.is_one_microbatch:
         return rng.permutation(len(groups.starts)), np.arange(len(groups.starts))
     sizes = _wider(groups.shapes)
     batches = fewest_batches(sizes, config.tokens_per_batch)
     if config.rows_multiple > 1:
-        batches = max(batches, -(-len(sizes) // config.whole_parts))
+        batches = max(batches, -(-len(sizes) // config.whole_microbatches))
     return deal(sizes, batches, rng)
 
 
 def _shapes_for(lengths: IntArray, config: BatchingConfig) -> int:
     """Returns the number of shapes for a corpus of lengths int (pairs, 2)."""
     positions = int(lengths.max(axis=1).sum(dtype=np.int64))
-    full_parts = positions // config.part_bound
+    full_microbatches = positions // config.microbatch_bound
     if config.kind == "sorted":
-        return max(1, min(MOST_FREE_SHAPES, full_parts))
-    if not config.parts_per_shape:
+        return max(1, min(MOST_FREE_SHAPES, full_microbatches))
+    if not config.microbatches_per_shape:
         return config.max_shapes
-    return max(1, min(config.max_shapes, full_parts // config.parts_per_shape))
+    return max(
+        1, min(config.max_shapes, full_microbatches // config.microbatches_per_shape)
+    )
 
 
 def _wider(shapes: IntArray) -> IntArray:
-    """Returns the padded positions of the wider side of int (parts, 3) shapes."""
+    """Returns the padded positions of the wider side: int (n, 3) to (n,)."""
     return shapes[:, 0] * shapes[:, 1:].max(axis=1)

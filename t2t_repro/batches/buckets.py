@@ -3,7 +3,11 @@
 import numpy as np
 
 from t2t_repro.batches.bucket_boundaries import choose_widths
-from t2t_repro.batches.microbatches import rows_and_parts, stable_order, whole_rows
+from t2t_repro.batches.microbatches import (
+    rows_and_microbatches,
+    stable_order,
+    whole_rows,
+)
 from t2t_repro.data.encoded_pairs import IntArray
 
 # Fraction of padded positions added to mix the pairs of small buckets.
@@ -36,7 +40,7 @@ def chosen_buckets(
     shuffled: IntArray,
     longest: int,
     max_shapes: int,
-    tokens_per_part: int = 0,
+    tokens_per_microbatch: int = 0,
     rows_multiple: int = 1,
 ) -> tuple[IntArray, IntArray]:
     """Chooses at most `max_shapes` bucket boundaries and assigns pairs to the buckets.
@@ -49,10 +53,10 @@ def chosen_buckets(
         shuffled: int (pairs, 2), source and target lengths in random order.
         longest: Maximum source and target length.
         max_shapes: Maximum number of buckets.
-        tokens_per_part: Positions of the wider side of a full micro-batch. If it is
-            above 0, additional pairs move to their second choice, to replace the filler
-            rows that `fill_buckets` would add. 0 disables this, as in the published
-            training runs.
+        tokens_per_microbatch: Positions of the wider side of a full micro-batch. If it
+            is above 0, additional pairs move to their second choice, to replace the
+            filler rows that `fill_buckets` would add. 0 disables this, as in the
+            published training runs.
         rows_multiple: If above 1, each bucket is widened as far as possible without
             reducing the rows of its micro-batches, a multiple of this number.
 
@@ -64,15 +68,15 @@ def chosen_buckets(
     counts = np.bincount(point, minlength=side * side)
     table: IntArray = counts.reshape(side, side)
     if rows_multiple > 1:
-        table = _widened(table, tokens_per_part, rows_multiple)
+        table = _widened(table, tokens_per_microbatch, rows_multiple)
     widths = choose_widths(table, max_shapes)
     first, second = (table.ravel()[point] for table in nearest_buckets(widths, longest))
     # All pairs with the same two choices are equally expensive to move.
     choices = first * len(widths) + np.where(second >= 0, second, first)
     sizes = np.bincount(choices, minlength=len(widths) ** 2).reshape([len(widths)] * 2)
     moved = _moved(sizes, widths.sum(axis=1))
-    if tokens_per_part:
-        most_rows = tokens_per_part // widths.max(axis=1)
+    if tokens_per_microbatch:
+        most_rows = tokens_per_microbatch // widths.max(axis=1)
         _fill_rows(sizes, moved, most_rows, rows_multiple)
     return np.where(_rank(choices) < moved.ravel()[choices], second, first), widths
 
@@ -108,7 +112,9 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
     return moved
 
 
-def _widened(counts: IntArray, tokens_per_part: int, rows_multiple: int) -> IntArray:
+def _widened(
+    counts: IntArray, tokens_per_microbatch: int, rows_multiple: int
+) -> IntArray:
     """Widens each pair's longer side to the largest width with the same number of rows.
 
     Otherwise, rounding rows down to a multiple would make some micro-batches much
@@ -116,8 +122,8 @@ def _widened(counts: IntArray, tokens_per_part: int, rows_multiple: int) -> IntA
     (longest + 1, longest + 1), number of pairs by source and target length.
     """
     lengths = np.arange(len(counts))
-    most = whole_rows(tokens_per_part // np.maximum(lengths, 1), rows_multiple)
-    widest = np.minimum(tokens_per_part // most, len(counts) - 1)
+    most = whole_rows(tokens_per_microbatch // np.maximum(lengths, 1), rows_multiple)
+    widest = np.minimum(tokens_per_microbatch // most, len(counts) - 1)
     widest[0] = 0
     source, target = np.nonzero(counts)
     wide = (
@@ -142,8 +148,8 @@ def _fill_rows(
     # all moves out of a bucket are counted before its filler rows are computed.
     for second in reversed(range(len(members))):
         filled, most = members[second], most_rows[second]
-        rows, parts = rows_and_parts(filled, most, rows_multiple)
-        missing = int(rows * parts - filled)
+        rows, microbatches = rows_and_microbatches(filled, most, rows_multiple)
+        missing = int(rows * microbatches - filled)
         movable = sizes[:second, second] - moved[:second, second]
         for first in np.flatnonzero(movable)[::-1]:  # The cheapest moves come first.
             more = min(missing, int(movable[first]))

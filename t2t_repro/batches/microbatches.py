@@ -32,7 +32,10 @@ class Groups:
 
 
 def sort_and_cut(
-    pairs: IntArray, lengths: IntArray, tokens_per_part: int, rows_multiple: int = 1
+    pairs: IntArray,
+    lengths: IntArray,
+    tokens_per_microbatch: int,
+    rows_multiple: int = 1,
 ) -> Groups:
     """Sorts pairs by their longer side (stable) and cuts them into micro-batches.
 
@@ -42,20 +45,20 @@ def sort_and_cut(
     longer = lengths[pairs].max(axis=1)
     by_length = stable_order(longer)
     order = pairs[by_length]
-    starts, rows = cut_sorted(longer[by_length], tokens_per_part, rows_multiple)
+    starts, rows = cut_sorted(longer[by_length], tokens_per_microbatch, rows_multiple)
     widths = np.maximum.reduceat(lengths[order].astype(np.int64), starts)
     return Groups(order, starts, np.column_stack([rows, widths]))
 
 
 def cut_sorted(
-    longer: IntArray, tokens_per_part: int, rows_multiple: int = 1
+    longer: IntArray, tokens_per_microbatch: int, rows_multiple: int = 1
 ) -> tuple[IntArray, IntArray]:
     """Cuts pairs sorted by length into micro-batches as large as the bound allows.
 
     Args:
         longer: int (pairs,), length of the longer side in tokens, ascending.
-        tokens_per_part: Upper bound on rows x longest side; a single pair may exceed
-            it.
+        tokens_per_microbatch: Upper bound on rows x longest side; a single pair may
+            exceed it.
         rows_multiple: Divisor of the number of rows, if the bound allows that many.
 
     Returns:
@@ -63,9 +66,9 @@ def cut_sorted(
     """
     starts, rows, start = [], [], 0
     while start < len(longer):
-        most = max(1, tokens_per_part // max(1, int(longer[start])))
+        most = max(1, tokens_per_microbatch // max(1, int(longer[start])))
         window = longer[start : start + most].astype(np.int64)
-        fits = np.arange(1, len(window) + 1) * window <= tokens_per_part
+        fits = np.arange(1, len(window) + 1) * window <= tokens_per_microbatch
         starts.append(start)
         most_rows = whole_rows(np.array([np.count_nonzero(fits)]), rows_multiple)
         rows.append(max(1, int(most_rows[0])))
@@ -78,7 +81,7 @@ def whole_rows(most: IntArray, rows_multiple: int) -> IntArray:
     return np.where(most < rows_multiple, most, most // rows_multiple * rows_multiple)
 
 
-def rows_and_parts(
+def rows_and_microbatches(
     sizes: IntArray, most: IntArray, rows_multiple: int
 ) -> tuple[IntArray, IntArray]:
     """Returns rows per micro-batch and micro-batches of each bucket.
@@ -102,7 +105,7 @@ def fill_buckets(
     pairs: IntArray,
     bucket: IntArray,
     widths: IntArray,
-    tokens_per_part: int,
+    tokens_per_microbatch: int,
     rows_multiple: int = 1,
 ) -> Groups:
     """Cuts each bucket into micro-batches of one shape with nearly equal pair counts.
@@ -115,21 +118,21 @@ def fill_buckets(
         pairs: int (pairs,), shuffled pair numbers.
         bucket: int (pairs,), bucket of each pair.
         widths: int (buckets, 2), source and target widths.
-        tokens_per_part: Upper bound on rows x wider side.
+        tokens_per_microbatch: Upper bound on rows x wider side.
         rows_multiple: Divisor of the number of rows, if the bound allows that many.
     """
     order = pairs[stable_order(bucket)]
     sizes = np.bincount(bucket, minlength=len(widths))
-    most = tokens_per_part // widths.max(axis=1)
-    rows, parts = rows_and_parts(sizes, most, rows_multiple)
+    most = tokens_per_microbatch // widths.max(axis=1)
+    rows, counts = rows_and_microbatches(sizes, most, rows_multiple)
     firsts = np.cumsum(sizes) - sizes
     used = np.flatnonzero(sizes)
     starts = [
-        firsts[b] + np.arange(parts[b], dtype=np.int64) * sizes[b] // parts[b]
+        firsts[b] + np.arange(counts[b], dtype=np.int64) * sizes[b] // counts[b]
         for b in used
     ]
     shapes = np.column_stack([rows, widths])[used]
-    return Groups(order, np.concatenate(starts), shapes.repeat(parts[used], axis=0))
+    return Groups(order, np.concatenate(starts), shapes.repeat(counts[used], axis=0))
 
 
 def stable_order(keys: IntArray) -> IntArray:

@@ -53,7 +53,7 @@ def _serialized(rectangle: Mapping[str, Any] | None, side: str) -> bytes:
     return tf.make_tensor_proto(ids).SerializeToString()
 
 
-def parts_of(replicas: range, of: int, parts: int) -> set[int]:
+def microbatches_of(replicas: range, of: int, count: int) -> set[int]:
     """Returns the numbers of the micro-batches that the given replicas compute.
 
     Replicas take whole micro-batches in turn. If there are fewer micro-batches than
@@ -62,10 +62,10 @@ def parts_of(replicas: range, of: int, parts: int) -> set[int]:
     Args:
         replicas: Numbers of the replicas.
         of: Total number of replicas.
-        parts: Number of micro-batches in the batch.
+        count: Number of micro-batches in the batch.
     """
-    cuts = max(of // parts, 1)
-    return {piece // cuts for piece in range(parts * cuts) if piece % of in replicas}
+    cuts = max(of // count, 1)
+    return {piece // cuts for piece in range(count * cuts) if piece % of in replicas}
 
 
 def rectangle(

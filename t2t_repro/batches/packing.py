@@ -70,7 +70,7 @@ def pack_epoch(
     lengths: IntArray,
     width: int,
     most_rows: int,
-    parts_per_batch: int,
+    microbatches_per_batch: int,
     rng: np.random.Generator,
 ) -> Groups:
     """Packs pairs into micro-batches of one shape, in random order.
@@ -82,7 +82,7 @@ def pack_epoch(
         lengths: int (all pairs, 2), source and target tokens.
         width: Tokens of each side of a row.
         most_rows: Maximum number of rows of a micro-batch, 1 or even.
-        parts_per_batch: Number of micro-batches of every batch.
+        microbatches_per_batch: Number of micro-batches of every batch.
         rng: Chooses the order of the rows.
     """
     # Sorted by both lengths, so that they are in the same order in every epoch.
@@ -94,15 +94,16 @@ def pack_epoch(
     by_row = stable_order(row)
     row = row[by_row]
 
-    parts = parts_per_batch * -(-rows // (most_rows * parts_per_batch))
-    first_rows = (np.arange(parts) * rows // parts).astype(row.dtype)
+    batches = -(-rows // (most_rows * microbatches_per_batch))
+    count = microbatches_per_batch * batches
+    first_rows = (np.arange(count) * rows // count).astype(row.dtype)
     starts = np.searchsorted(row, first_rows)
     counts = np.diff(starts, append=len(row))
-    each = -(-rows // parts)
+    each = -(-rows // count)
     each = min(most_rows, each + each % 2)
     return Groups(
         shuffled[order[by_row]],
         starts,
-        np.tile([each, width, width], (parts, 1)),
+        np.tile([each, width, width], (count, 1)),
         row - np.repeat(first_rows, counts),
     )

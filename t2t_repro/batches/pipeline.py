@@ -83,8 +83,8 @@ def batches(
         cuts, ours = np.cumsum(counts)[:-1], own(len(shapes))
         members, rows_of = np.split(indices, cuts), np.split(rows, cuts)
         rectangles = [
-            pairs.gather(*part) if number in ours else None
-            for number, part in enumerate(
+            pairs.gather(*microbatch) if number in ours else None
+            for number, microbatch in enumerate(
                 zip(members, shapes.tolist(), rows_of, strict=True)
             )
         ]
@@ -134,9 +134,9 @@ def pair_numbers(
 def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
     """Yields numbers, rows, counts and shapes of each batch, starting at `first`."""
     for batch in range(first, plan.batches):
-        parts = plan.parts_of(batch)
+        own = plan.microbatches_of(batch)
         rows = plan.rows_of(batch)
-        yield plan.indices(batch), rows, plan.counts[parts], plan.shapes[parts]
+        yield plan.indices(batch), rows, plan.counts[own], plan.shapes[own]
 
 
 def _read_ahead(

@@ -267,7 +267,7 @@ class HParams(ModelFields):
         return self.packed_length if self.batching == "packed" else self.max_length
 
     @property
-    def tokens_per_part(self) -> int:
+    def tokens_per_microbatch(self) -> int:
         """Maximum positions per side of a micro-batch.
 
         It is `tokens_per_batch` divided by the smallest number of micro-batches that

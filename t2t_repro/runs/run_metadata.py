@@ -92,7 +92,7 @@ def changed_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, s
     before, now = before.resolve_auto(), now.resolve_auto()
     old, new = before.to_dict(), now.to_dict()
     compared = _FUNCTION if unknown else _FUNCTION | fields_that_change("training")
-    if before.tokens_per_part == now.tokens_per_part:
+    if before.tokens_per_microbatch == now.tokens_per_microbatch:
         compared = compared - {"max_tokens_per_device"}
     return {
         key: f"{key} was {old[key]}, is now {new[key]}"

@@ -12,7 +12,7 @@ import tensorflow as tf
 from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.serving.microbatch import in_parts, rows_within
+from t2t_repro.serving.microbatch import compute_in_microbatches, rows_within
 from t2t_repro.serving.sanitize import beyond, joined, unread
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, cut_rows
 from t2t_repro.translation.translator import Translator
@@ -119,15 +119,17 @@ class IdSignatures:
         inputs = cut_rows(sources, self._best.max_input_length).to_tensor()
         targets = cut_rows(rows, longest).to_tensor()
         width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
-        (log_probability,) = in_parts(
-            self._score_part,
+        (log_probability,) = compute_in_microbatches(
+            self._score_microbatch,
             [inputs, targets],
             rows_within(SCORE_POSITIONS, width),
             [tf.TensorSpec([None], tf.float32)],
         )
         return {"log_probability": log_probability}
 
-    def _score_part(self, inputs: tf.Tensor, targets: tf.Tensor) -> list[tf.Tensor]:
+    def _score_microbatch(
+        self, inputs: tf.Tensor, targets: tf.Tensor
+    ) -> list[tf.Tensor]:
         """Returns the log probability of each target, float32 (batch,)."""
         members = [log_probs(model, inputs, targets) for model in self._models]
         # Averages the models' probabilities, as `EnsembleDecoder` does.
@@ -157,7 +159,7 @@ class IdSignatures:
             return tf.ensure_shape(ids, [None, nbest, width]), scores[:, :nbest]
 
         inputs = rows.to_tensor()
-        ids, scores = in_parts(
+        ids, scores = compute_in_microbatches(
             translate,
             [inputs],
             rows_within(SEARCH_POSITIONS, search.longest(tf.shape(inputs)[1])),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 
-def in_parts(
+def compute_in_microbatches(
     compute: Callable[..., Sequence[tf.Tensor]],
     inputs: Sequence[tf.Tensor],
     rows: tf.Tensor,
@@ -27,18 +27,18 @@ def in_parts(
     batch = tf.shape(inputs[0])[0]
     rows = tf.broadcast_to(rows, [batch])
 
-    def add_part(start: tf.Tensor, *results: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def add_microbatch(start: tf.Tensor, *results: tf.Tensor) -> tuple[tf.Tensor, ...]:
         stop = tf.minimum(start + rows[start], batch)
-        part = compute(*(tensor[start:stop] for tensor in inputs))
+        computed = compute(*(tensor[start:stop] for tensor in inputs))
         return stop, *(
             tf.concat([before, new], axis=0)
-            for before, new in zip(results, part, strict=True)
+            for before, new in zip(results, computed, strict=True)
         )
 
     empty = [tf.zeros([0, *spec.shape[1:]], spec.dtype) for spec in outputs]
     _, *results = tf.while_loop(
         lambda start, *_: start < batch,
-        add_part,
+        add_microbatch,
         (tf.constant(0), *empty),
         shape_invariants=(tf.TensorShape([]), *(spec.shape for spec in outputs)),
         parallel_iterations=1,

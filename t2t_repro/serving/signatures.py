@@ -18,7 +18,7 @@ from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.attention_signature import AttentionSignature
 from t2t_repro.serving.id_signatures import SEARCH_POSITIONS, IdSignatures
-from t2t_repro.serving.microbatch import in_parts, rows_within
+from t2t_repro.serving.microbatch import compute_in_microbatches, rows_within
 from t2t_repro.serving.sanitize import (
     beginning,
     beyond,
@@ -326,7 +326,7 @@ def _search(
 
     tensors = [inputs] if terms is None else [inputs, terms]
     limits = translator.search.longest(lengths)
-    results = in_parts(
+    results = compute_in_microbatches(
         search,
         [tf.gather(tensor, order) for tensor in tensors],
         rows_within(SEARCH_POSITIONS, tf.gather(limits, order)),

@@ -129,7 +129,9 @@ def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
             micro-batch size of a CPU.
         replicas: Number of devices.
     """
-    limit = tokens_that_fit(hparams, memory) if memory else hparams.tokens_per_part
+    limit = (
+        tokens_that_fit(hparams, memory) if memory else hparams.tokens_per_microbatch
+    )
     batch = hparams.tokens_per_batch
     micro_batches = replicas * -(-batch // (replicas * max(limit, 1)))
     return max(-(-batch // micro_batches), min(hparams.longest_row, batch))

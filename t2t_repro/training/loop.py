@@ -62,7 +62,7 @@ class TrainingLoop:
         self.data = data
         self.checkpoint_dir = checkpoint_dir
         self.is_chief = is_chief
-        self.accumulates = hparams.tokens_per_part < hparams.tokens_per_batch
+        self.accumulates = hparams.tokens_per_microbatch < hparams.tokens_per_batch
         self.weights = named_variables(model)
         with strategy.scope():
             step = TrainStep(model, hparams, self.accumulates)

@@ -188,7 +188,7 @@ def batching_of(hparams: HParams) -> BatchingConfig:
         tokens_per_batch=hparams.tokens_per_batch,
         kind=hparams.batching,
         max_length=hparams.max_length,
-        tokens_per_part=hparams.tokens_per_part,
+        tokens_per_microbatch=hparams.tokens_per_microbatch,
         max_shapes=max_shapes,
         rows_multiple=rows_multiple,
         packed_length=hparams.packed_length,
@@ -239,7 +239,7 @@ def _train(
         pairs = pipeline.pair_numbers(data.train, config, hparams.seed, step)
         return line_numbers(pairs, not_encoded)
 
-    own = loop.workers.own_parts
+    own = loop.workers.own_microbatches
     finished = loop.run(
         lambda step: pipeline.batches(data.train, config, hparams.seed, step, own),
         monitor,

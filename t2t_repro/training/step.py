@@ -88,8 +88,8 @@ class TrainStep:
         """Runs the step on one replica.
 
         All replicas of a process receive the same batch (a few hundred kilobytes) and
-        select their micro-batches (`packed_batch.parts_of`). A distributed iterator
-        would lose its position on restart.
+        select their micro-batches (`packed_batch.microbatches_of`). A distributed
+        iterator would lose its position on restart.
 
         Args:
             batch: Micro-batches of this process, see `packed_batch.SIGNATURE`.

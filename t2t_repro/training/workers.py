@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import parts_of
+from t2t_repro.batches.packed_batch import microbatches_of
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.strategy import process_of
 
@@ -58,11 +58,11 @@ class Workers:
 
         self._total = total
 
-    def own_parts(self, parts: int) -> set[int]:
-        """Returns the indices of this worker's micro-batches, below `parts`."""
+    def own_microbatches(self, count: int) -> set[int]:
+        """Returns the indices of this worker's micro-batches, below `count`."""
         first = self.number * self._replicas_each
         own = range(first, first + self._replicas_each)
-        return parts_of(own, self._replicas, parts)
+        return microbatches_of(own, self._replicas, count)
 
     def any(self, flag: bool) -> bool:
         """Returns whether the flag of at least one worker is set."""

@@ -20,15 +20,15 @@ def test_number_of_batches_keeps_the_bound_in_the_worst_deal():
 
 def test_each_round_deals_the_largest_remaining_micro_batches():
     sizes = np.array([3, 9, 5, 8, 4, 7])
-    parts, firsts = deal(sizes, 2, np.random.default_rng(1))
+    microbatches, firsts = deal(sizes, 2, np.random.default_rng(1))
     assert firsts.tolist() == [0, 3]
-    rounds = sizes[parts].reshape(2, 3).T
+    rounds = sizes[microbatches].reshape(2, 3).T
     assert [sorted(row) for row in rounds.tolist()] == [[8, 9], [5, 7], [3, 4]]
 
 
 def test_last_round_may_be_incomplete():
-    parts, firsts = deal(np.array([6, 6, 6, 2]), 3, np.random.default_rng(1))
-    assert sorted(parts.tolist()) == [0, 1, 2, 3]
+    microbatches, firsts = deal(np.array([6, 6, 6, 2]), 3, np.random.default_rng(1))
+    assert sorted(microbatches.tolist()) == [0, 1, 2, 3]
     assert sorted(np.diff(firsts, append=4).tolist()) == [1, 1, 2]
 
 

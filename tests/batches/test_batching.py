@@ -40,23 +40,23 @@ def test_each_side_is_padded_to_its_own_maximum():
 
 
 @pytest.mark.parametrize("kind", ["sorted", "buckets"])
-@pytest.mark.parametrize("tokens_per_part", [0, 250])
-def test_epoch_contains_every_pair_once_within_all_bounds(kind, tokens_per_part):
+@pytest.mark.parametrize("tokens_per_microbatch", [0, 250])
+def test_epoch_contains_every_pair_once_within_all_bounds(kind, tokens_per_microbatch):
     lengths = random_lengths()
-    config = BatchingConfig(1000, kind, tokens_per_part=tokens_per_part)
+    config = BatchingConfig(1000, kind, tokens_per_microbatch=tokens_per_microbatch)
     plan = plan_epoch(lengths, config, seed=3, epoch=2)
     used = np.concatenate([plan.indices(b) for b in range(plan.batches)])
     assert sorted(used) == list(range(len(lengths)))
     for batch in range(plan.batches):
-        parts = plan.parts_of(batch)
-        shapes, counts = plan.shapes[parts], plan.counts[parts]
+        microbatches = plan.microbatches_of(batch)
+        shapes, counts = plan.shapes[microbatches], plan.counts[microbatches]
         sides = shapes[:, :1] * shapes[:, 1:]
         assert sides.sum(axis=0).max() <= 1000
-        assert sides.max() <= (tokens_per_part or 1000)
+        assert sides.max() <= (tokens_per_microbatch or 1000)
         assert (shapes[:, 0] - counts <= 1).all()
         indices = plan.indices(batch)
         assert (lengths[indices] <= np.repeat(shapes[:, 1:], counts, axis=0)).all()
-    assert (plan.parts > plan.batches) is (tokens_per_part > 0)
+    assert (plan.microbatches > plan.batches) is (tokens_per_microbatch > 0)
 
 
 @pytest.mark.parametrize("kind", ["sorted", "buckets"])
@@ -71,17 +71,17 @@ def test_same_seed_and_epoch_give_the_same_batches(kind):
 
 @pytest.mark.parametrize("kind", ["sorted", "buckets"])
 @pytest.mark.parametrize("other", [{"seed": 4, "epoch": 7}, {"seed": 3, "epoch": 8}])
-@pytest.mark.parametrize("tokens_per_part", [0, 125])
+@pytest.mark.parametrize("tokens_per_microbatch", [0, 125])
 def test_another_seed_or_epoch_changes_batches_but_not_their_shapes(
-    kind, other, tokens_per_part
+    kind, other, tokens_per_microbatch
 ):
-    config = BatchingConfig(500, kind, tokens_per_part=tokens_per_part)
+    config = BatchingConfig(500, kind, tokens_per_microbatch=tokens_per_microbatch)
     one = plan_epoch(random_lengths(), config, seed=3, epoch=7)
     two = plan_epoch(random_lengths(), config, **other)
     assert len(members(one) & members(two)) <= 0.1 * one.batches
     assert one.batches == two.batches
     assert one.shapes.tolist() != two.shapes.tolist()
-    if kind != "sorted" or tokens_per_part:
+    if kind != "sorted" or tokens_per_microbatch:
         assert sorted(one.shapes.tolist()) == sorted(two.shapes.tolist())
 
 
@@ -95,7 +95,7 @@ def test_pairs_with_one_long_side_are_skipped_and_counted(kind):
 
 
 def test_pair_that_exceeds_the_micro_batch_bound_is_skipped():
-    config = BatchingConfig(tokens_per_batch=64, tokens_per_part=8)
+    config = BatchingConfig(tokens_per_batch=64, tokens_per_microbatch=8)
     plan = plan_epoch(np.array([[8, 8], [9, 2]]), config, seed=1, epoch=0)
     assert plan.order.tolist() == [0]
     assert plan.shapes.tolist() == [[1, 8, 8]]
@@ -125,7 +125,7 @@ def test_buckets_of_a_single_batch_still_change_every_epoch():
     # With 40 buckets for 2,000 short pairs, each bucket is one batch of at most 25,000
     # tokens.
     lengths = random_lengths(pairs=2000)
-    config = BatchingConfig(25_000, "buckets", max_shapes=40, parts_per_shape=0)
+    config = BatchingConfig(25_000, "buckets", max_shapes=40, microbatches_per_shape=0)
     one, two = (plan_epoch(lengths, config, 3, epoch) for epoch in (0, 1))
     assert one.batches == 40
     unchanged = [len(batch) for batch in members(one) & members(two)]
@@ -138,7 +138,7 @@ def test_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
     batches = int(lengths.max(axis=1).sum()) // 2500
     config = BatchingConfig(2500)
     full = plan_epoch(lengths, replace(config, kind="buckets"), 1, 0)
-    many = replace(config, kind="buckets", parts_per_shape=0)
+    many = replace(config, kind="buckets", microbatches_per_shape=0)
     assert full.distinct_shapes <= batches // 2
     assert full.fill_ratio > 0.75 > plan_epoch(lengths, many, 1, 0).fill_ratio
 
@@ -149,7 +149,9 @@ def test_pairs_of_narrower_buckets_replace_filler_rows():
     # pairs need three micro-batches of two rows, so another pair of length 4 replaces
     # the filler row. The other eight pairs fill two micro-batches of four rows.
     lengths = np.array([[4, 4]] * 10 + [[8, 8]] * 4)
-    config = BatchingConfig(32, "buckets", tokens_per_part=16, parts_per_shape=0)
+    config = BatchingConfig(
+        32, "buckets", tokens_per_microbatch=16, microbatches_per_shape=0
+    )
     plan = plan_epoch(lengths, config, seed=1, epoch=0)
     assert sorted(plan.shapes.tolist()) == [[2, 8, 8]] * 3 + [[4, 4, 4]] * 2
     assert plan.token_ratio == pytest.approx(144 / 160)
@@ -163,18 +165,19 @@ def test_pairs_of_narrower_buckets_replace_filler_rows():
 
 def test_batch_of_several_micro_batches_mixes_short_and_long_pairs():
     lengths = random_lengths(pairs=5000)
-    whole, parts = (
-        plan_epoch(lengths, BatchingConfig(4000, tokens_per_part=size), 1, 0)
+    whole, several = (
+        plan_epoch(lengths, BatchingConfig(4000, tokens_per_microbatch=size), 1, 0)
         for size in (0, 500)
     )
     means = [
         [lengths[plan.indices(b)].mean() for b in range(plan.batches)]
-        for plan in (whole, parts)
+        for plan in (whole, several)
     ]
     # A batch of about ten micro-batches contains pairs of all lengths.
     assert np.std(means[1]) < 0.5 * np.std(means[0])
-    assert parts.fill_ratio > 0.9
-    assert f"{parts.batches} batches ({parts.parts} micro-batches)" in parts.summary()
+    assert several.fill_ratio > 0.9
+    words = f"{several.batches} batches ({several.microbatches} micro-batches)"
+    assert words in several.summary()
 
 
 def test_evaluation_contains_all_pairs_from_short_to_long():
@@ -205,7 +208,7 @@ def test_multi30k_has_little_padding_at_the_batch_size_of_the_paper(shared_dir):
         )
     ]
     lengths = np.array(sides).T
-    config = BatchingConfig(25_000, "buckets", tokens_per_part=3571)
+    config = BatchingConfig(25_000, "buckets", tokens_per_microbatch=3571)
     static = plan_epoch(lengths, config, 1, 0)
     assert static.distinct_shapes <= 48
     assert static.token_ratio >= 0.93

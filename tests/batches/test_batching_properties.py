@@ -21,9 +21,9 @@ CONFIGS = st.builds(
     tokens_per_batch=st.integers(8, 400),
     kind=st.sampled_from(["sorted", "buckets"]),
     max_length=st.integers(1, 80),
-    tokens_per_part=st.integers(0, 400),
+    tokens_per_microbatch=st.integers(0, 400),
     max_shapes=st.integers(1, 12),
-    parts_per_shape=st.integers(0, 3),
+    microbatches_per_shape=st.integers(0, 3),
 )
 
 
@@ -34,7 +34,7 @@ CONFIGS = st.builds(
 def test_epoch_contains_every_usable_pair_once_within_all_bounds(
     lengths, config, seed, epoch
 ):
-    bound = min(config.tokens_per_part or 400, config.tokens_per_batch)
+    bound = min(config.tokens_per_microbatch or 400, config.tokens_per_batch)
     longest = min(config.max_length, bound)
     usable = np.flatnonzero(lengths.max(axis=1) <= longest).tolist()
     if not usable:
@@ -46,8 +46,8 @@ def test_epoch_contains_every_usable_pair_once_within_all_bounds(
     assert sorted(pair for batch in batches for pair in batch) == usable
     assert plan.dropped == len(lengths) - len(usable)
     for batch, pairs in enumerate(batches):
-        parts = plan.parts_of(batch)
-        shapes, counts = plan.shapes[parts], plan.counts[parts]
+        microbatches = plan.microbatches_of(batch)
+        shapes, counts = plan.shapes[microbatches], plan.counts[microbatches]
         sides = shapes[:, :1] * shapes[:, 1:]
         assert (sides <= bound).all()
         assert (sides.sum(axis=0) <= config.tokens_per_batch).all()
@@ -73,4 +73,4 @@ def test_evaluation_reads_every_pair_once(lengths, config):
     ):
         assert (lengths[batch] <= [source, target]).all()
         assert len(batch) == rows
-        assert rows == 1 or rows * max(source, target) <= config.part_bound
+        assert rows == 1 or rows * max(source, target) <= config.microbatch_bound

@@ -25,7 +25,7 @@ def busy(plan, devices):
     """
     useful = possible = 0
     for batch in range(plan.batches):
-        rows, *widths = plan.shapes[plan.parts_of(batch)].T
+        rows, *widths = plan.shapes[plan.microbatches_of(batch)].T
         wide = np.maximum(*widths)
         cuts = max(devices // len(rows), 1)
         pieces = np.repeat(-(-rows // cuts) * wide, cuts)
@@ -37,7 +37,7 @@ def busy(plan, devices):
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
-    ("tokens_per_batch", "devices", "parts", "least"),
+    ("tokens_per_batch", "devices", "microbatches", "least"),
     [
         (25_000, 1, 1, 0.98),
         (25_000, 2, 2, 0.98),
@@ -49,9 +49,9 @@ def busy(plan, devices):
     ],
 )
 def test_nearly_all_devices_are_busy(
-    lengths, tokens_per_batch, devices, parts, least, record_property
+    lengths, tokens_per_batch, devices, microbatches, least, record_property
 ):
-    bound = tokens_per_batch // parts
+    bound = tokens_per_batch // microbatches
     plan = plan_epoch(
         lengths,
         BatchingConfig(tokens_per_batch, "buckets", 256, bound, rows_multiple=8),
@@ -60,7 +60,7 @@ def test_nearly_all_devices_are_busy(
     )
     assert not (plan.shapes[:, 0] % 8).any()
     assert (plan.shapes[:, 0] * plan.shapes[:, 1:].max(axis=1)).max() <= bound
-    assert np.diff(plan.firsts, append=plan.parts).max() <= parts
+    assert np.diff(plan.firsts, append=plan.microbatches).max() <= microbatches
     assert np.array_equal(np.sort(plan.order), np.flatnonzero(lengths.max(1) <= 256))
     # Without `rows_multiple`, the ratio is 90.8 %.
     assert plan.token_ratio > 0.9

@@ -68,15 +68,15 @@ def numbered_pairs(lengths):
     )
 
 
-def parts_of(batch, is_packed):
+def microbatches_of(batch, is_packed):
     """Returns the micro-batches of a batch in the format of `tests/data/data_order`."""
-    parts = []
+    microbatches = []
     for number in range(len(batch["inputs"])):
         inputs, targets = (side.numpy() for side in rectangle(batch, number))
         rows = [pairs_of(row) for row in inputs.tolist()]
         shape = [*inputs.shape, targets.shape[1]]
-        parts.append([shape, rows if is_packed else list(chain(*rows))])
-    return parts
+        microbatches.append([shape, rows if is_packed else list(chain(*rows))])
+    return microbatches
 
 
 def pairs_of(row):
@@ -90,7 +90,7 @@ def epochs_of(lengths, order):
     size = plan_epoch(np.array(lengths), config, seed, epoch=0).batches
     read = pipeline.batches(numbered_pairs(lengths), config, seed).take(2 * size)
     is_packed = config.kind == "packed"
-    batches = [parts_of(batch, is_packed) for batch in read.as_numpy_iterator()]
+    batches = [microbatches_of(batch, is_packed) for batch in read.as_numpy_iterator()]
     return batches[:size], batches[size:]
 
 
@@ -125,10 +125,10 @@ def test_pair_numbers_of_a_step_have_not_changed(name, order):
     plan = plan_epoch(pairs.lengths, config, order["seed"], epoch=1)
     assert plan.dropped == order["dropped"]
     for epoch, expected in enumerate(order["epochs"]):
-        for batch, parts in enumerate(expected["first"]):
+        for batch, microbatches in enumerate(expected["first"]):
             step = epoch * expected["batches"] + batch
             actual = pipeline.pair_numbers(pairs, config, order["seed"], step)
-            numbers = chain.from_iterable(numbers for _, numbers in parts)
+            numbers = chain.from_iterable(numbers for _, numbers in microbatches)
             if config.kind == "packed":
                 numbers = chain.from_iterable(numbers)
             assert actual.tolist() == list(numbers)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import SIGNATURE, pack, parts_of, rectangle
+from t2t_repro.batches.packed_batch import SIGNATURE, microbatches_of, pack, rectangle
 
 RECTANGLES = (
     {"inputs": [[2, 3, 1], [4, 1, 0]], "targets": [[5, 1], [6, 1]]},
@@ -38,13 +38,17 @@ def test_micro_batch_of_another_process_is_empty_and_cannot_be_read():
         rectangle(batch, 0)
 
 
-@pytest.mark.parametrize("parts", [1, 3, 7, 8])
+@pytest.mark.parametrize("microbatches", [1, 3, 7, 8])
 @pytest.mark.parametrize("processes", [1, 2, 4, 8])
-def test_process_gets_the_micro_batches_of_its_replicas(parts, processes):
+def test_process_gets_the_micro_batches_of_its_replicas(microbatches, processes):
     """Compares with the loops of `TrainStep` for eight replicas."""
-    cuts = max(8 // parts, 1)
-    shards = {r: {p // cuts for p in range(r, parts * cuts, 8)} for r in range(8)}
+    cuts = max(8 // microbatches, 1)
+    shards = {
+        r: {p // cuts for p in range(r, microbatches * cuts, 8)} for r in range(8)
+    }
     per_process = 8 // processes
     for process in range(processes):
         own = range(process * per_process, (process + 1) * per_process)
-        assert parts_of(own, 8, parts) == set().union(*(shards[r] for r in own))
+        assert microbatches_of(own, 8, microbatches) == set().union(
+            *(shards[r] for r in own)
+        )

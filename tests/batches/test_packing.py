@@ -24,7 +24,7 @@ CONFIGS = st.builds(
     BatchingConfig,
     tokens_per_batch=st.integers(30, 400),
     kind=st.just("packed"),
-    tokens_per_part=st.integers(30, 200),
+    tokens_per_microbatch=st.integers(30, 200),
     packed_length=st.integers(30, 80),
 )
 
@@ -74,7 +74,7 @@ def test_long_pairs_come_first_and_both_sides_fill_evenly(sides, row):
 @given(lengths=LENGTHS, config=CONFIGS, seed=st.integers(0, 2**31))
 def test_epochs_contain_every_pair_once_in_batches_of_one_shape(lengths, config, seed):
     plans = [plan_epoch(lengths, config, seed, epoch) for epoch in (0, 1)]
-    width = min(config.packed_length, config.part_bound)
+    width = min(config.packed_length, config.microbatch_bound)
     for plan in plans:
         rows = rows_of(plan)
         assert sorted(pair for row in rows for pair in row) == list(range(len(lengths)))
@@ -82,11 +82,11 @@ def test_epochs_contain_every_pair_once_in_batches_of_one_shape(lengths, config,
         assert plan.distinct_shapes == 1
         height, *widths = plan.shapes[0]
         assert widths == [width, width]
-        assert height * width <= config.part_bound
+        assert height * width <= config.microbatch_bound
         assert height == 1 or height % 2 == 0
         assert (plan.rows < height).all()
-        sizes = np.diff(plan.firsts, append=plan.parts)
-        assert set(sizes) == {config.packed_parts}
+        sizes = np.diff(plan.firsts, append=plan.microbatches)
+        assert set(sizes) == {config.packed_microbatches}
         assert plan.sizes.max() <= config.tokens_per_batch
         # The filler rows are spread evenly over the micro-batches.
         starts, counts = plan.starts, plan.counts
@@ -118,7 +118,7 @@ def test_epochs_differ_in_the_pairs_of_a_row_and_in_the_order_of_rows():
 
 
 @pytest.mark.parametrize(
-    ("tokens", "bound", "rows", "parts"),
+    ("tokens", "bound", "rows", "microbatches"),
     [
         (25_000, 0, 96, 1),  # 97 rows of 256 fit into 25,000 positions.
         (25_000, 12_500, 48, 2),
@@ -129,13 +129,13 @@ def test_epochs_differ_in_the_pairs_of_a_row_and_in_the_order_of_rows():
         (800, 0, 2, 1),
     ],
 )
-def test_batch_has_as_many_rows_as_the_bounds_allow(tokens, bound, rows, parts):
-    config = BatchingConfig(tokens, "packed", tokens_per_part=bound)
-    assert (config.packed_rows, config.packed_parts) == (rows, parts)
+def test_batch_has_as_many_rows_as_the_bounds_allow(tokens, bound, rows, microbatches):
+    config = BatchingConfig(tokens, "packed", tokens_per_microbatch=bound)
+    assert (config.packed_rows, config.packed_microbatches) == (rows, microbatches)
     # 500 pairs of 256 tokens need a row each.
     plan = plan_epoch(np.full((500, 2), 256), config, 1, 0)
-    assert plan.batches == -(-500 // (rows * parts))
-    assert plan.parts == plan.batches * parts
+    assert plan.batches == -(-500 // (rows * microbatches))
+    assert plan.microbatches == plan.batches * microbatches
     assert plan.shapes[0, 0] <= rows
 
 
@@ -145,13 +145,13 @@ def test_every_device_has_the_same_number_of_equal_micro_batches(devices):
     config = BatchingConfig(25_000, "packed", 256, bound, rows_multiple=8)
     plan = plan_epoch(random_lengths(), config, 1, 0)
     assert plan.distinct_shapes == 1
-    assert set(np.diff(plan.firsts, append=plan.parts)) == {devices}
+    assert set(np.diff(plan.firsts, append=plan.microbatches)) == {devices}
 
 
 def test_small_corpus_has_smaller_micro_batches_instead_of_filler_rows():
     # 100 rows need two batches of up to 96 rows. Each of the four micro-batches gets
     # 25 rows, and one filler row because 25 is odd.
-    config = BatchingConfig(25_000, "packed", tokens_per_part=12_500)
+    config = BatchingConfig(25_000, "packed", tokens_per_microbatch=12_500)
     plan = plan_epoch(np.full((100, 2), 200), config, 1, 0)
     assert plan.shapes.tolist() == [[26, 256, 256]] * 4
     assert plan.counts.tolist() == [25] * 4

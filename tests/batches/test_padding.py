@@ -82,21 +82,21 @@ def test_batches_of_the_paper_size_have_little_padding(lengths):
     settings = HParams().resolve_auto()
     for kind, least in (("sorted", 0.96), ("buckets", 0.93)):
         plans = {
-            (part, epoch): plan_epoch(
+            (bound, epoch): plan_epoch(
                 lengths,
                 BatchingConfig(
                     tokens_per_batch=settings.tokens_per_batch,
                     kind=kind,
                     max_length=settings.max_length,
-                    tokens_per_part=part,
+                    tokens_per_microbatch=bound,
                 ),
                 settings.seed,
                 epoch,
             )
-            for part in (settings.tokens_per_batch, settings.tokens_per_part)
+            for bound in (settings.tokens_per_batch, settings.tokens_per_microbatch)
             for epoch in (0, 1)
         }
-        plan = plans[settings.tokens_per_part, 0]
+        plan = plans[settings.tokens_per_microbatch, 0]
         assert plan.token_ratio >= least
         assert plan.dropped / len(lengths) <= 0.001
         assert plan.sizes.mean() / settings.tokens_per_batch > 0.85
@@ -104,19 +104,19 @@ def test_batches_of_the_paper_size_have_little_padding(lengths):
         # Micro-batches are dealt at random, so fewer pairs share a batch again than in
         # batches of one micro-batch.
         again = {
-            part: together_again(
-                *(batch_of_pairs(plans[part, epoch]) for epoch in (0, 1))
+            bound: together_again(
+                *(batch_of_pairs(plans[bound, epoch]) for epoch in (0, 1))
             )
-            for part, _ in plans
+            for bound, _ in plans
         }
-        one_part, several = again.values()
-        assert several < one_part
+        one_microbatch, several = again.values()
+        assert several < one_microbatch
 
 
 @pytest.mark.medium
 def test_packed_rows_have_little_padding_in_one_shape(lengths):
     """Rows of 256 positions, micro-batches of 12,500 positions per side."""
-    config = BatchingConfig(25_000, "packed", tokens_per_part=12_500)
+    config = BatchingConfig(25_000, "packed", tokens_per_microbatch=12_500)
     plan = plan_epoch(lengths, config, 1, 0)
     assert plan.distinct_shapes == 1
     assert plan.token_ratio >= 0.94

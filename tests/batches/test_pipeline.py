@@ -28,9 +28,9 @@ def take(dataset, count):
     return [
         [
             row
-            for part in range(len(batch["inputs"]))
+            for n in range(len(batch["inputs"]))
             for row in zip(
-                *(side.numpy().tolist() for side in rectangle(batch, part)), strict=True
+                *(side.numpy().tolist() for side in rectangle(batch, n)), strict=True
             )
         ]
         for batch in dataset.take(count).as_numpy_iterator()
@@ -46,9 +46,9 @@ def take_packed(dataset, count):
 
 
 @pytest.mark.parametrize("kind", ["sorted", "buckets", "packed"])
-@pytest.mark.parametrize("parts", [0, 100])
-def test_resumed_run_reads_the_same_batches_as_an_uninterrupted_run(pairs, kind, parts):
-    config = BatchingConfig(400, kind, tokens_per_part=parts, packed_length=50)
+@pytest.mark.parametrize("bound", [0, 100])
+def test_resumed_run_reads_the_same_batches_as_an_uninterrupted_run(pairs, kind, bound):
+    config = BatchingConfig(400, kind, tokens_per_microbatch=bound, packed_length=50)
     per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
     whole = take_packed(pipeline.batches(pairs, config, seed=9), 3 * per_epoch)
     for step in (1, per_epoch - 1, per_epoch, 2 * per_epoch + 3):
@@ -57,9 +57,9 @@ def test_resumed_run_reads_the_same_batches_as_an_uninterrupted_run(pairs, kind,
         assert resumed == whole[step : step + 4][: len(resumed)]
 
 
-@pytest.mark.parametrize("parts", [0, 100])
-def test_each_epoch_contains_every_pair_once_with_matching_sides(pairs, parts):
-    config = BatchingConfig(400, tokens_per_part=parts)
+@pytest.mark.parametrize("bound", [0, 100])
+def test_each_epoch_contains_every_pair_once_with_matching_sides(pairs, bound):
+    config = BatchingConfig(400, tokens_per_microbatch=bound)
     per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
     dataset = pipeline.batches(pairs, config, seed=9)
     elements = take(dataset, 2 * per_epoch)
@@ -73,9 +73,9 @@ def test_each_epoch_contains_every_pair_once_with_matching_sides(pairs, parts):
         assert sorted(numbers) == list(range(200))
 
 
-@pytest.mark.parametrize("parts", [0, 100])
-def test_pair_numbers_match_the_batch_of_the_step(pairs, parts):
-    config = BatchingConfig(400, tokens_per_part=parts)
+@pytest.mark.parametrize("bound", [0, 100])
+def test_pair_numbers_match_the_batch_of_the_step(pairs, bound):
+    config = BatchingConfig(400, tokens_per_microbatch=bound)
     per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
     step = per_epoch + 2
     (rows,) = take(pipeline.batches(pairs, config, 9, start_step=step), 1)
@@ -90,7 +90,7 @@ def sentences_of(row):
 
 
 def test_packed_batch_contains_the_pairs_of_the_step_with_matching_sides(pairs):
-    config = BatchingConfig(400, "packed", tokens_per_part=200, packed_length=50)
+    config = BatchingConfig(400, "packed", tokens_per_microbatch=200, packed_length=50)
     per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
     dataset = pipeline.batches(pairs, config, 9, start_step=per_epoch)
     steps = take(dataset, per_epoch)
@@ -111,30 +111,30 @@ def test_packed_batch_contains_the_pairs_of_the_step_with_matching_sides(pairs):
 
 @pytest.mark.parametrize("kind", ["sorted", "packed"])
 def test_process_reads_its_own_micro_batches_and_the_global_token_ratio(pairs, kind):
-    config = BatchingConfig(400, kind, tokens_per_part=100, packed_length=50)
+    config = BatchingConfig(400, kind, tokens_per_microbatch=100, packed_length=50)
     whole, own = (
-        pipeline.batches(pairs, config, 9, own=parts).take(20).as_numpy_iterator()
-        for parts in (range, lambda parts: {1, parts - 1})
+        pipeline.batches(pairs, config, 9, own=own).take(20).as_numpy_iterator()
+        for own in (range, lambda count: {1, count - 1})
     )
     for batch, own_batch in zip(whole, own, strict=True):
-        parts = len(batch["inputs"])
-        ids = [np.ravel(side) for n in range(parts) for side in rectangle(batch, n)]
+        count = len(batch["inputs"])
+        ids = [np.ravel(side) for n in range(count) for side in rectangle(batch, n)]
         ids = np.concatenate(ids)
         assert batch["token_ratio"] == np.float32(np.count_nonzero(ids)) / np.float32(
             ids.size
         )
         assert own_batch["token_ratio"] == batch["token_ratio"]
-        assert parts > 2
+        assert count > 2
         for side in ("inputs", "targets"):
             expected = [
-                ids if number in (1, parts - 1) else b""
+                ids if number in (1, count - 1) else b""
                 for number, ids in enumerate(batch[side])
             ]
             assert own_batch[side].tolist() == expected
 
 
 def test_processes_together_evaluate_every_pair_once(pairs):
-    config = BatchingConfig(400, tokens_per_part=100)
+    config = BatchingConfig(400, tokens_per_microbatch=100)
     firsts = []
     for process in range(3):
         dataset = pipeline.eval_batches(pairs, config, process, 3)
@@ -146,7 +146,7 @@ def test_processes_together_evaluate_every_pair_once(pairs):
 
 
 def test_training_batches_are_packed_and_evaluation_batches_are_matrices(pairs):
-    config = BatchingConfig(400, tokens_per_part=100)
+    config = BatchingConfig(400, tokens_per_microbatch=100)
     assert pipeline.batches(pairs, config, seed=1).element_spec == SIGNATURE
     spec = pipeline.eval_batches(pairs, config).element_spec
     assert set(spec) == {"inputs", "targets"}
@@ -156,7 +156,7 @@ def test_training_batches_are_packed_and_evaluation_batches_are_matrices(pairs):
 
 
 def test_evaluation_reads_every_pair_once_and_ends(pairs):
-    config = BatchingConfig(400, tokens_per_part=100)
+    config = BatchingConfig(400, tokens_per_microbatch=100)
     dataset = pipeline.eval_batches(pairs, config)
     elements = list(dataset.as_numpy_iterator())
     assert len(elements) == int(dataset.cardinality())
@@ -188,14 +188,14 @@ def test_resuming_with_1_5_million_pairs_takes_seconds():
             sides[0][: len(indices), 0] = indices
             return dict(zip(("inputs", "targets"), sides, strict=True))
 
-    config = BatchingConfig(25_000, "buckets", tokens_per_part=3571)
+    config = BatchingConfig(25_000, "buckets", tokens_per_microbatch=3571)
     began = time.monotonic()
     step = 30_000
     dataset = pipeline.batches(Pairs(), config, seed=1, start_step=step)
     first = next(iter(dataset.as_numpy_iterator()))
     seconds = time.monotonic() - began
     expected = pipeline.pair_numbers(Pairs(), config, seed=1, step=step)
-    rows = [rectangle(first, part)[0] for part in range(len(first["inputs"]))]
+    rows = [rectangle(first, number)[0] for number in range(len(first["inputs"]))]
     firsts = np.concatenate([inputs[:, 0] for inputs in rows])
     # Ignores rows that begin with 0: filler rows and the row of pair 0.
     assert firsts[firsts > 0].tolist() == expected[expected > 0].tolist()

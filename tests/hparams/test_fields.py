@@ -116,7 +116,7 @@ def test_auto_is_resolved_once_and_explicit_values_are_kept():
     assert resolved.resolve_auto(precision="float16") == resolved
     # Before "auto" is resolved, the CPU default applies: seven micro-batches of up to
     # 25,000 / 7 positions.
-    assert hparams.tokens_per_part == 3571
+    assert hparams.tokens_per_microbatch == 3571
 
 
 def test_all_mistakes_are_reported_with_names_of_other_systems():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.serving.microbatch import in_parts, rows_within
+from t2t_repro.serving.microbatch import compute_in_microbatches, rows_within
 
 
 @pytest.mark.parametrize("batch", [0, 1, 3, 4, 10])
@@ -22,7 +22,7 @@ def test_every_row_is_computed_once_in_order(batch):
             tf.py_function(lambda n: sizes.append(len(n)), [texts], [])
             return numbers * 2, tf.strings.join([texts, "!"])
 
-        return in_parts(
+        return compute_in_microbatches(
             compute,
             [numbers, texts],
             tf.constant(3),

@@ -39,10 +39,10 @@ def test_a_cpu_has_fixed_defaults():
 @pytest.mark.parametrize("gpus", [H100, A100, V100], ids=lambda gpus: gpus.name)
 def test_micro_batches_fit_and_are_a_multiple_of_the_replicas(gpus, replicas):
     chosen, _ = resolve(BIG, gpus, replicas)
-    micro_batches = 25_000 // chosen.tokens_per_part
+    micro_batches = 25_000 // chosen.tokens_per_microbatch
     assert micro_batches % replicas == 0
     limit = memory.tokens_that_fit(chosen, gpus.memory)
-    assert chosen.tokens_per_part <= limit
+    assert chosen.tokens_per_microbatch <= limit
     # The next smaller multiple of the replicas does not fit.
     fewer = micro_batches - replicas
     assert fewer <= 0 or 25_000 // fewer > limit

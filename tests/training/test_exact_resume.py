@@ -48,7 +48,7 @@ def train(directory, kill_at):
                 while not (loop.checkpoint_dir / "step-00000006").exists():
                     time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGKILL)
-            yield toy.batch(number, parts=3)
+            yield toy.batch(number, microbatches=3)
 
     directory.mkdir(exist_ok=True)
     monitor = Monitor(directory, 10, start, sys.stderr, loop.unreported)

@@ -38,10 +38,10 @@ def train(replicas, xla, deterministic):
     for step in range(40):
         loss = loop.update(batch, tf.constant(step))[0]
     pairs = set()
-    for part in range(3):
-        inputs, targets = rectangle(batch, part)
+    for microbatch in range(3):
+        inputs, targets = rectangle(batch, microbatch)
         rows = -(-len(inputs) // HALVES)
-        pairs.add((part % replicas, rows, inputs.shape[1], targets.shape[1]))
+        pairs.add((microbatch % replicas, rows, inputs.shape[1], targets.shape[1]))
     bits = b"".join(weight.numpy().tobytes() for weight in loop.weights.values())
     digest = hashlib.sha256(bits).hexdigest()
     print(json.dumps([float(loss), digest, sorted(pairs)]))

@@ -74,7 +74,7 @@ def test_rows_of_padding_keep_loss_and_gradient_finite(in_sixteen_bits):
 @pytest.mark.medium
 @pytest.mark.parametrize(
     ("bound", "batches"),
-    [(0, toy.batches), (16, lambda step: repeat(toy.batch(0, parts=2)))],
+    [(0, toy.batches), (16, lambda step: repeat(toy.batch(0, microbatches=2)))],
     ids=["one micro-batch", "two micro-batches"],
 )
 def test_xla_trains_the_same_weights(tmp_path, expected, bound, batches):

@@ -282,6 +282,6 @@ def test_reports_the_lines_of_the_pairs_of_a_skipped_step(skipping):
 def test_batching_follows_the_hyper_parameters():
     config = batching_of(hparams.load("multi30k,max_length=99"))
     assert (config.tokens_per_batch, config.kind) == (4096, "sorted")
-    assert (config.max_length, config.is_one_part) == (99, True)
+    assert (config.max_length, config.is_one_microbatch) == (99, True)
     # 25,000 tokens need seven micro-batches of up to 4,096.
-    assert batching_of(hparams.load("base")).part_bound == 3571
+    assert batching_of(hparams.load("base")).microbatch_bound == 3571

@@ -44,7 +44,7 @@ def train(path):
     config, gathered = batching_of(HPARAMS), []
 
     def batches(step):
-        own = loop.workers.own_parts
+        own = loop.workers.own_microbatches
         for batch in pipeline.batches(pairs(), config, 1, step, own):
             gathered.append(
                 [int(np.count_nonzero(batch["inputs"])), len(batch["inputs"])]

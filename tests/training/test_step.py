@@ -80,7 +80,7 @@ def test_six_steps_equal_tensor2tensor(shared_dir, case, rows):
         )
 
 
-def one_update(parts):
+def one_update(microbatches):
     """Runs a step on a batch of five rows.
 
     Returns its results, and weights and optimizer state by name.
@@ -89,10 +89,10 @@ def one_update(parts):
         dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, adam_beta1=0.0
     )
     model = toy.model(hparams)
-    step = TrainStep(model, hparams, parts > 1)
-    batch = toy.batch(0, parts)
-    shapes = {tuple(rectangle(batch, part)[0].shape) for part in range(parts)}
-    assert len(shapes) == parts
+    step = TrainStep(model, hparams, microbatches > 1)
+    batch = toy.batch(0, microbatches)
+    shapes = {tuple(rectangle(batch, n)[0].shape) for n in range(microbatches)}
+    assert len(shapes) == microbatches
     loss, tokens, _, norm, rate = step.replica_step(batch, tf.constant(0))
     # With beta1 = 0, Adam's first moment is the gradient itself.
     state = {n: v.numpy() for n, v in named_variables(model).items()}
@@ -152,9 +152,9 @@ def work_of_replicas(monkeypatch, step, batch, replicas):
     for replica in range(replicas):
         work.append([])
         step._accumulated(batch, tf.constant(7), tf.constant(replica), replicas)
-    parts = range(len(batch["inputs"]))
+    microbatches = range(len(batch["inputs"]))
     assert sum(tokens) == sum(
-        np.count_nonzero(rectangle(batch, part)[0]) for part in parts
+        np.count_nonzero(rectangle(batch, microbatch)[0]) for microbatch in microbatches
     )
     return work
 
@@ -165,8 +165,8 @@ def test_every_half_of_every_step_has_a_different_dropout_seed(seed):
     step = TrainStep(toy.model(), hparams, accumulate=True)
     seeds = {
         tuple(half)
-        for number, part, cut in product((0, 1, 300_000), range(4), range(2))
-        for half in step._dropout_seeds(number, part, cut).numpy()
+        for number, microbatch, cut in product((0, 1, 300_000), range(4), range(2))
+        for half in step._dropout_seeds(number, microbatch, cut).numpy()
     }
     assert len(seeds) == 48
 

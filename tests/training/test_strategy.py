@@ -50,7 +50,7 @@ def train(directory, name, replicas):
     chief = strategy.is_chief(chosen)
     for done, hparams, batches in (
         (0, HPARAMS, uneven_batches),
-        (3, PARTS, toy.batches_of_parts),
+        (3, PARTS, toy.batches_of_microbatches),
     ):
         with chosen.scope():
             model = toy.model(hparams)

@@ -61,15 +61,15 @@ def pack(*rectangles: dict[str, np.ndarray]) -> PackedBatch:
     return packed_batch.pack(*rectangles, token_ratio=np.count_nonzero(ids) / ids.size)
 
 
-def batch(step: int, parts: int = 1) -> PackedBatch:
+def batch(step: int, microbatches: int = 1) -> PackedBatch:
     """Returns a batch of five rows.
 
     Several micro-batches have only the columns that they need; a single one has eight.
     """
     whole = rectangle(step)
-    if parts == 1:
+    if microbatches == 1:
         return pack(whole)
-    rows = np.array_split(np.arange(5), parts)
+    rows = np.array_split(np.arange(5), microbatches)
     return pack(
         *({name: trim(ids[some]) for name, ids in whole.items()} for some in rows)
     )
@@ -80,15 +80,15 @@ def trim(ids: np.ndarray) -> np.ndarray:
     return ids[:, ids.any(axis=0)]
 
 
-def batches(step: int, parts: int = 1) -> Iterator[PackedBatch]:
+def batches(step: int, microbatches: int = 1) -> Iterator[PackedBatch]:
     while True:
-        yield batch(step, parts)
+        yield batch(step, microbatches)
         step += 1
 
 
-def batches_of_parts(step: int) -> Iterator[PackedBatch]:
+def batches_of_microbatches(step: int) -> Iterator[PackedBatch]:
     """Yields batches of three micro-batches."""
-    return batches(step, parts=3)
+    return batches(step, microbatches=3)
 
 
 def loop(directory: Path, hparams: HParams = HPARAMS, **options: Any) -> TrainingLoop:
