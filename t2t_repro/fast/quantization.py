@@ -329,20 +329,20 @@ class RangeObserver:
         for norm in _norms(self._model):
             del norm.normalize
 
-    def bounds(self, share: float) -> dict[str, ActivationRange]:
+    def bounds(self, fraction: float) -> dict[str, ActivationRange]:
         """Returns the activation range of each matmul.
 
         The range includes 0. A matmul that was not computed has the range 0 to 1.
 
         Args:
-            share: Fraction of the tokens whose maximum is at most the upper end of the
-                range. The minimum of the same fraction is at least the lower end.
+            fraction: Fraction of the tokens whose maximum is at most the upper end of
+                the range. The minimum of the same fraction is at least the lower end.
         """
         ranges = {}
         for name, rows in self._extremes.items():
             lows, highs = np.concatenate(rows, axis=1) if rows else np.zeros((2, 1))
-            low = min(0.0, float(np.quantile(lows, 1 - share, method="lower")))
-            high = max(0.0, float(np.quantile(highs, share, method="higher")))
+            low = min(0.0, float(np.quantile(lows, 1 - fraction, method="lower")))
+            high = max(0.0, float(np.quantile(highs, fraction, method="higher")))
             ranges[name] = ActivationRange(low, high if high > low else low + 1.0)
         return ranges
 

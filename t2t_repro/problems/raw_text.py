@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 # line of Multi30k, Tatoeba or newstest contains a mark. Moses' tokenizer adds marks to
 # 8 to 43 % of newstest's lines and 2 % of Multi30k's English lines, BPE to nearly every
 # line, and SGML to every sentence.
-_LEAST_SHARE = 0.01
+_LEAST_FRACTION = 0.01
 _LEAST_LINES = 3
 _EXAMPLE_CHARACTERS = 60
 
@@ -96,7 +96,7 @@ def find_preprocessing(sides: Sequence[tuple[str, LineMarks]]) -> list[str]:
         marked = [
             (name, side)
             for name, side in sides
-            if side.marked[kind.name] >= max(_LEAST_LINES, _LEAST_SHARE * side.lines)
+            if side.marked[kind.name] >= max(_LEAST_LINES, _LEAST_FRACTION * side.lines)
         ]
         if marked:
             where = ", ".join(

@@ -115,7 +115,7 @@ def step_seconds(hparams: HParams, replicas: int, hardware: Gpus | None) -> floa
 
     Args:
         hparams: Hyper-parameters without "auto" for precision.
-        replicas: Number of devices, which share the positions.
+        replicas: Number of devices, each of which has a shard of the positions.
         hardware: GPUs of this machine; None for a CPU.
     """
     operations = 6 * matmul_weights(hparams) * hparams.tokens_per_batch

@@ -249,7 +249,7 @@ def _take_cluster_from_slurm() -> None:
 
 
 def _take_own_gpus(tasks: int) -> None:
-    """Restricts a Slurm task to its share of the machine's visible GPUs.
+    """Restricts a Slurm task to its own GPUs among those that it can see.
 
     A single visible GPU was already assigned by Slurm (srun --gpus-per-task=1). NCCL
     can reach another task's GPU directly only if both tasks can see both GPUs.

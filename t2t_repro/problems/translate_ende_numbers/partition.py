@@ -33,7 +33,7 @@ _FIRST_YEAR, _LAST_YEAR = 1700, 2099
 # not "eins Uhr".
 _TRAIN_ONLY_NUMBER = 100
 _TRAIN_ONLY_TIME = (1, 0)
-_VAL_SHARE, _TEST_SHARE = 0.06, 0.14
+_VAL_FRACTION, _TEST_FRACTION = 0.06, 0.14
 
 
 @dataclass
@@ -82,8 +82,8 @@ def partition(rng: random.Random) -> dict[str, Values]:
         """
         shuffled = list(values)
         rng.shuffle(shuffled)
-        val = max(1, round(len(shuffled) * _VAL_SHARE))
-        test = val + max(1, round(len(shuffled) * _TEST_SHARE))
+        val = max(1, round(len(shuffled) * _VAL_FRACTION))
+        test = val + max(1, round(len(shuffled) * _TEST_FRACTION))
         getattr(splits["val"], name).extend(shuffled[:val])
         getattr(splits["test"], name).extend(shuffled[val:test])
         getattr(splits["train"], name).extend(shuffled[test:])
@@ -109,7 +109,7 @@ def partition(rng: random.Random) -> dict[str, Values]:
 
 def split_of(sentence: str) -> str:
     """Returns the split of a sentence without composed values, from its CRC-32."""
-    share = zlib.crc32(sentence.encode()) / 2**32
-    if share < _VAL_SHARE:
+    number = zlib.crc32(sentence.encode()) / 2**32
+    if number < _VAL_FRACTION:
         return "val"
-    return "test" if share < _VAL_SHARE + _TEST_SHARE else "train"
+    return "test" if number < _VAL_FRACTION + _TEST_FRACTION else "train"

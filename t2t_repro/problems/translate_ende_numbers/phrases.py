@@ -22,11 +22,11 @@ from t2t_repro.problems.translate_ende_numbers.phrase import (
 )
 
 _NOUN_OF = {noun.en: noun for noun in NOUNS}
-_ADJECTIVE_SHARE = 0.3
-_SMALL_COUNT_SHARE = 0.2
-_SMALL_ORDINAL_SHARE = 0.65
-_SMALL_PRICE_SHARE = 0.5
-_YEAR_SHARE = 0.5
+_ADJECTIVE_PROBABILITY = 0.3
+_SMALL_COUNT_PROBABILITY = 0.2
+_SMALL_ORDINAL_PROBABILITY = 0.65
+_SMALL_PRICE_PROBABILITY = 0.5
+_YEAR_PROBABILITY = 0.5
 
 
 def with_article(
@@ -62,7 +62,7 @@ class PhraseMaker:
             few: Whether to use only numbers below 100.
         """
         value: Value
-        if few or self.rng.random() < _SMALL_COUNT_SHARE:
+        if few or self.rng.random() < _SMALL_COUNT_PROBABILITY:
             n, noun = self._choose_pair(self._values.counts, nouns)
             value = ("count", n, noun.en)
         else:
@@ -79,7 +79,7 @@ class PhraseMaker:
 
     def numbered(self, nouns: Sequence[Noun], case: str) -> Phrase:
         """Returns e.g. "the second old house", "dem zweiten alten Haus"."""
-        if self.rng.random() < _SMALL_ORDINAL_SHARE:
+        if self.rng.random() < _SMALL_ORDINAL_PROBABILITY:
             n, noun = self._choose_pair(self._values.ordinals, nouns)
         else:
             n, noun = self.rng.choice(self._values.hundreds), self.rng.choice(nouns)
@@ -103,7 +103,7 @@ class PhraseMaker:
             round_share: Probability that a price below 100 euros is round: whole euros,
                 or cents without euros.
         """
-        if self.rng.random() < _SMALL_PRICE_SHARE:
+        if self.rng.random() < _SMALL_PRICE_PROBABILITY:
             is_round = self.rng.random() < round_share
             pool = self._round_prices if is_round else self._values.prices
             euros, cents = self.rng.choice(pool)
@@ -130,7 +130,7 @@ class PhraseMaker:
         day, month = self.rng.choice(self._values.days)
         value: Value = ("date", day, month)
         number = None
-        if year and self.rng.random() < _YEAR_SHARE:
+        if year and self.rng.random() < _YEAR_PROBABILITY:
             number = self.rng.choice(self._values.years)
             value = (*value, number)
         de = german.date(day, month, case, number)
@@ -203,7 +203,7 @@ class PhraseMaker:
         return n, _NOUN_OF[name]
 
     def _adjective(self) -> Phrase:
-        """Returns an adjective with probability `_ADJECTIVE_SHARE`, else nothing."""
-        if self.rng.random() < _ADJECTIVE_SHARE:
+        """Returns an adjective with `_ADJECTIVE_PROBABILITY`, else nothing."""
+        if self.rng.random() < _ADJECTIVE_PROBABILITY:
             return self.rng.choice(ADJECTIVES)
         return NOTHING

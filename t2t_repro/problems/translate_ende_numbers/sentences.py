@@ -20,7 +20,7 @@ from t2t_repro.problems.translate_ende_numbers.short_sentences import ShortMaker
 from t2t_repro.problems.translate_ende_numbers.spelling import choose_spelling, respell
 
 KINDS = ("number", "ordinal", "date", "time", "price", "clause")
-_SHORT_SHARE = 0.6
+_SHORT_PROBABILITY = 0.6
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SentenceMaker:
 
     def make(self, kind: str) -> Item:
         """Returns a random sentence of a kind, one of `KINDS`."""
-        short = kind not in self._makers or self._rng.random() < _SHORT_SHARE
+        short = kind not in self._makers or self._rng.random() < _SHORT_PROBABILITY
         if short:
             phrase = self._short.make(kind)
         else:
