@@ -10,7 +10,7 @@ tensor constructors, it records their arguments.
 import math
 import pickletools
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,27 +146,39 @@ def _view(numbers: np.ndarray, tensor: _Tensor) -> np.ndarray:
     return view.copy()
 
 
-def _interpret(contents: bytes) -> Any:
-    """Returns the object that a pickle describes, without calling any function."""
-    stack: list[Any] = []
-    memo: dict[int, Any] = {}
+class _Stack:
+    """Stack of a pickle's virtual machine.
 
-    def since_mark() -> list[Any]:
+    Attributes:
+        items: Objects and marks on the stack.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def push(self, item: Any) -> None:
+        """Adds an object."""
+        self.items.append(item)
+
+    def pop_to_mark(self) -> list[Any]:
+        """Removes and returns the objects above the last mark, and the mark."""
         # `index` raises ValueError if the stack contains no mark.
-        start = len(stack) - stack[::-1].index(_MARK)
-        items = stack[start:]
-        del stack[start - 1 :]
-        return items
+        start = len(self.items) - self.items[::-1].index(_MARK)
+        above = self.items[start:]
+        del self.items[start - 1 :]
+        return above
 
-    def take(count: int) -> tuple[Any, ...]:
-        if len(stack) < count:
+    def pop(self, count: int) -> tuple[Any, ...]:
+        """Removes and returns the last objects."""
+        if len(self.items) < count:
             raise ValueError("pickle stack underflow")
-        items = tuple(stack[-count:])
-        del stack[-count:]
-        return items
+        last = tuple(self.items[-count:])
+        del self.items[-count:]
+        return last
 
-    def put_items(items: list[Any]) -> None:
-        target = stack[-1]
+    def set_items(self, items: Sequence[Any]) -> None:
+        """Adds names and values, alternating, to the dictionary at the end."""
+        target = self.items[-1]
         if not isinstance(target, dict):
             raise _RejectedError("the pickle sets items of an object")
         for name, value in zip(items[::2], items[1::2], strict=True):
@@ -174,48 +186,57 @@ def _interpret(contents: bytes) -> Any:
                 raise ValueError("duplicate name in the pickle")
             target[name] = value
 
-    def state() -> None:
-        # state_dict() returns an OrderedDict with the attribute `_metadata`.
-        target, _ = take(2)
+    def ignore_attributes(self) -> None:
+        """Removes the attributes of a dictionary.
+
+        state_dict() returns an OrderedDict with the attribute `_metadata`.
+        """
+        target, _ = self.pop(2)
         if not isinstance(target, dict):
             raise _RejectedError("the pickle sets attributes of an object")
-        stack.append(target)
+        self.push(target)
 
-    constants = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
-    literal = {"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINFLOAT"}
-    literal |= {"BININT", "BININT1", "BININT2", "LONG1"}
-    actions: dict[str, Callable[[], None]] = {
-        "MARK": lambda: stack.append(_MARK),
-        "TUPLE": lambda: stack.append(tuple(since_mark())),
-        "TUPLE1": lambda: stack.append(take(1)),
-        "TUPLE2": lambda: stack.append(take(2)),
-        "TUPLE3": lambda: stack.append(take(3)),
-        "EMPTY_DICT": lambda: stack.append({}),
-        "SETITEM": lambda: put_items(list(take(2))),
-        "SETITEMS": lambda: put_items(since_mark()),
-        "STACK_GLOBAL": lambda: stack.append(_known(" ".join(map(str, take(2))))),
-        "BINPERSID": lambda: stack.append(_storage(*take(1))),
-        "REDUCE": lambda: stack.append(_call(*take(2))),
-        "BUILD": state,
-        "PROTO": lambda: None,
-        "FRAME": lambda: None,
-    }
+
+_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
+_LITERALS = {"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINFLOAT"}
+_LITERALS |= {"BININT", "BININT1", "BININT2", "LONG1"}
+_ACTIONS: dict[str, Callable[[_Stack], None]] = {
+    "MARK": lambda stack: stack.push(_MARK),
+    "TUPLE": lambda stack: stack.push(tuple(stack.pop_to_mark())),
+    "TUPLE1": lambda stack: stack.push(stack.pop(1)),
+    "TUPLE2": lambda stack: stack.push(stack.pop(2)),
+    "TUPLE3": lambda stack: stack.push(stack.pop(3)),
+    "EMPTY_DICT": lambda stack: stack.push({}),
+    "SETITEM": lambda stack: stack.set_items(stack.pop(2)),
+    "SETITEMS": lambda stack: stack.set_items(stack.pop_to_mark()),
+    "STACK_GLOBAL": lambda stack: stack.push(_known(" ".join(map(str, stack.pop(2))))),
+    "BINPERSID": lambda stack: stack.push(_storage(*stack.pop(1))),
+    "REDUCE": lambda stack: stack.push(_call(*stack.pop(2))),
+    "BUILD": _Stack.ignore_attributes,
+    "PROTO": lambda stack: None,
+    "FRAME": lambda stack: None,
+}
+
+
+def _interpret(contents: bytes) -> Any:
+    """Returns the object that a pickle describes, without calling any function."""
+    stack, memo = _Stack(), dict[int, Any]()
     for opcode, argument, _ in pickletools.genops(contents):
         name = opcode.name
         if name == "STOP":
-            return take(1)[0]
-        if name in constants:
-            stack.append(constants[name])
-        elif name in literal:
-            stack.append(argument)
+            return stack.pop(1)[0]
+        if name in _CONSTANTS:
+            stack.push(_CONSTANTS[name])
+        elif name in _LITERALS:
+            stack.push(argument)
         elif name == "GLOBAL":
-            stack.append(_known(str(argument)))
+            stack.push(_known(str(argument)))
         elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
-            memo[len(memo) if argument is None else argument] = stack[-1]
+            memo[len(memo) if argument is None else argument] = stack.items[-1]
         elif name in ("BINGET", "LONG_BINGET"):
-            stack.append(memo[argument or 0])
-        elif name in actions:
-            actions[name]()
+            stack.push(memo[argument or 0])
+        elif name in _ACTIONS:
+            _ACTIONS[name](stack)
         else:
             raise _RejectedError(f"the pickle contains the opcode {name}")
     raise ValueError("pickle without STOP")
