@@ -8,13 +8,14 @@ exported with t2t_repro.export.
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server
 from t2t_repro.system.atomic_file import bounded_lines, decode_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.plain_tokenizer import load
+from t2t_repro.tokenizers.plain_tokenizer import PlainTokenizer, load
 
 # Longer lines are cut.
 _MOST_BYTES = 1 << 20
@@ -73,6 +74,21 @@ def _parser() -> cli.ArgumentParser:
     return parser
 
 
+def _tokenizer(args: Namespace) -> PlainTokenizer | None:
+    """Returns the tokenizer of `--tokenizer`; None without this flag."""
+    if args.tokenizer is None:
+        return None
+    if args.split_sentences:
+        raise UserError(
+            "--split_sentences cannot be combined with --tokenizer: an export that "
+            "takes ids does not divide texts"
+        )
+    try:
+        return load(args.tokenizer)
+    except (OSError, ValueError) as error:
+        raise UserError(f"--tokenizer: {error}") from None
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and translates from standard input to standard output."""
     args = _parser().parse_args(argv)
@@ -81,17 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.serving.client import Client
     from t2t_repro.serving.transport import TokenizingTransport, connect
 
-    tokenizer = None
-    if args.tokenizer is not None:
-        if args.split_sentences:
-            raise UserError(
-                "--split_sentences cannot be combined with --tokenizer: an export that "
-                "takes ids does not divide texts"
-            )
-        try:
-            tokenizer = load(args.tokenizer)
-        except (OSError, ValueError) as error:
-            raise UserError(f"--tokenizer: {error}") from None
+    tokenizer = _tokenizer(args)
     server = Server(
         args.host,
         args.port or PORTS[args.protocol],

@@ -45,6 +45,23 @@ def _parser() -> cli.ArgumentParser:
         help="reference translations; further files add alternative references",
     )
     add("--hypothesis_file", type=cli.path, help="existing translations to score")
+    _add_score_flags(parser)
+    add(
+        "--comet_dir",
+        type=cli.path,
+        help="folder for COMET's input files; the command to run on them is printed",
+    )
+    add(
+        "--output_file",
+        type=cli.path,
+        help="file to which the translations are also written",
+    )
+    return parser
+
+
+def _add_score_flags(parser: cli.ArgumentParser) -> None:
+    """Adds the flags of the scores and of the comparison."""
+    add = parser.add_argument
     add(
         "--target_lang",
         help="target language, which determines BLEU's tokenizer (default: the "
@@ -65,17 +82,6 @@ def _parser() -> cli.ArgumentParser:
         help="model directory, or file of translations, to compare with by paired "
         "bootstrap",
     )
-    add(
-        "--comet_dir",
-        type=cli.path,
-        help="folder for COMET's input files; the command to run on them is printed",
-    )
-    add(
-        "--output_file",
-        type=cli.path,
-        help="file to which the translations are also written",
-    )
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:

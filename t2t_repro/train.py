@@ -52,6 +52,19 @@ def _parser() -> cli.ArgumentParser:
         type=cli.at_least(1),
         help="total number of training steps (default: the set's)",
     )
+    _add_device_flags(parser)
+    cli.add_fast_flag(parser)
+    parser.add_argument(
+        "--profile",
+        type=_step_range,
+        metavar="FIRST[:LAST]",
+        help="range of steps to trace for TensorBoard's profiler, e.g. 20:25",
+    )
+    return parser
+
+
+def _add_device_flags(parser: cli.ArgumentParser) -> None:
+    """Adds the flags that depend on the devices and on the number of processes."""
     parser.add_argument(
         "--precision",
         choices=("auto", "float32", "bfloat16", "float16"),
@@ -99,14 +112,6 @@ def _parser() -> cli.ArgumentParser:
         help="all-reduce implementation for --strategy multi_worker; auto: nccl on "
         "GPUs, ring (gRPC) on CPUs",
     )
-    cli.add_fast_flag(parser)
-    parser.add_argument(
-        "--profile",
-        type=_step_range,
-        metavar="FIRST[:LAST]",
-        help="range of steps to trace for TensorBoard's profiler, e.g. 20:25",
-    )
-    return parser
 
 
 def _step_range(text: str) -> tuple[int, int]:

@@ -9,11 +9,17 @@ from t2t_repro.system.errors import UserError
 
 def check_together(hparams: Any) -> None:
     """Raises UserError that lists all contradictions of values of an `HParams`."""
-    if contradictions := [*_contradictions(hparams)]:
+    contradictions = [
+        *_model_contradictions(hparams),
+        *_batch_contradictions(hparams),
+        *_run_contradictions(hparams),
+    ]
+    if contradictions:
         raise UserError(f"hparams: {'; '.join(contradictions)}")
 
 
-def _contradictions(hparams: Any) -> Iterator[str]:
+def _model_contradictions(hparams: Any) -> Iterator[str]:
+    """Yields contradictions of the fields that determine the model's function."""
     unset = [name for name in ("d_k", "d_v") if getattr(hparams, name) is None]
     if unset and hparams.d_model % hparams.num_heads:
         yield (
@@ -37,6 +43,10 @@ def _contradictions(hparams: Any) -> Iterator[str]:
             f"d_model={hparams.d_model} must be even for position="
             f"{hparams.position}, which pairs each sine with a cosine"
         )
+
+
+def _batch_contradictions(hparams: Any) -> Iterator[str]:
+    """Yields contradictions of the fields that determine the batches."""
     packed = hparams.batching == "packed"
     longest, what = ("packed_length", "row") if packed else ("max_length", "sentence")
     for name in ("tokens_per_batch", "max_tokens_per_device"):
@@ -52,6 +62,10 @@ def _contradictions(hparams: Any) -> Iterator[str]:
             "batching=packed needs source_end=true, because EOS separates "
             "the sentences of a row; set source_end=true or batching=buckets"
         )
+
+
+def _run_contradictions(hparams: Any) -> Iterator[str]:
+    """Yields contradictions of the fields for decoding and checkpoints."""
     if not hparams.decode_length_factor and not hparams.decode_extra_length:
         yield (
             "decode_length_factor and decode_extra_length are both 0, so "

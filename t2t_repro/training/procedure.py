@@ -56,18 +56,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         problem_fingerprint=fingerprints["train"],
         vocabulary_fingerprint="",
     )
-    hparams, explanations = devices.resolve_auto(
-        run.hparams,
-        run.model_dir.hparams() if run.model_dir.exists() else None,
-        run.accepted,
-        run.strategy.num_replicas_in_sync,
-        devices.gpus(),
-    )
-    check_precision(hparams.precision)
-    run = replace(run, hparams=hparams)
-    run.model_dir.check(run.hparams, provenance, run.accepted)
-    for line in explanations:
-        run.log(line)
+    run = _resolve_auto(run, provenance)
     # Reading the test split now reports unusable data before days of training.
     fingerprints |= {s: fingerprint(run.problem, s) for s in ("val", "test")}
     vocab_file = run.vocab_file or run.model_dir.given_vocabulary(run.accepted)
@@ -108,6 +97,23 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             run.log("the chief averages the checkpoints and scores the test split")
         loop.workers.wait()
         return result
+
+
+def _resolve_auto(run: Run, provenance: RunMetadata) -> Run:
+    """Chooses "auto" settings for the device and compares the run with the model's."""
+    hparams, explanations = devices.resolve_auto(
+        run.hparams,
+        run.model_dir.hparams() if run.model_dir.exists() else None,
+        run.accepted,
+        run.strategy.num_replicas_in_sync,
+        devices.gpus(),
+    )
+    check_precision(hparams.precision)
+    run = replace(run, hparams=hparams)
+    run.model_dir.check(run.hparams, provenance, run.accepted)
+    for line in explanations:
+        run.log(line)
+    return run
 
 
 def _fingerprint_of_training_data(run: Run) -> str:
