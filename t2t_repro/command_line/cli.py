@@ -27,7 +27,6 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
 
 _VERBOSE = "T2T_REPRO_VERBOSE"
-_PATH_FLAG = re.compile("(input|output|prefix)_file|terms")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -58,11 +57,7 @@ class ArgumentParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parses the flags and reports unknown flags before missing ones.
-
-        A `~` at the start of a path is expanded, because a shell does not expand it in
-        `--flag=~/path`. Raises UserError for a URL, or nothing, instead of a path.
-        """
+        """Parses the flags and reports unknown flags before missing ones."""
         arguments = list(sys.argv[1:] if args is None else args)
         flags = self._option_string_actions
         for argument in arguments:
@@ -71,15 +66,7 @@ class ArgumentParser(argparse.ArgumentParser):
                 break
             if name.startswith("--") and name not in flags:
                 self.error(f"unknown flag {name}{did_you_mean(name, flags)}")
-        values, rest = super().parse_known_args(arguments, namespace)
-        for name, value in vars(values).items():
-            if not _PATH_FLAG.fullmatch(name):
-                continue
-            if isinstance(value, str):
-                setattr(values, name, _local_path(name, value))
-            elif isinstance(value, list):
-                setattr(values, name, [_local_path(name, path) for path in value])
-        return values, rest
+        return super().parse_known_args(arguments, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with status 2."""
@@ -92,18 +79,6 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
         has_default = action.default not in (None, False, "", ())
         return super()._get_help_string(action) if has_default else action.help
-
-
-def _local_path(flag: str, path: str) -> str:
-    """Expands the home directory in a path; raises UserError for a URL or ""."""
-    if not path:
-        raise UserError(f"--{flag} must not be empty")
-    if _URL.match(path):
-        raise UserError(
-            f"--{flag} {path}: a URL is not supported; copy the files to this machine, "
-            "or mount them, and give their path"
-        )
-    return os.path.expanduser(path)
 
 
 def add_fast_flag(parser: argparse.ArgumentParser) -> None:
@@ -162,13 +137,6 @@ def path(text: str) -> str:
             "them, and give their path"
         )
     return os.path.expanduser(text)
-
-
-def not_empty(text: str) -> str:
-    """Rejects an empty value, such as that of an unset shell variable."""
-    if not text:
-        raise argparse.ArgumentTypeError("must not be empty")
-    return text
 
 
 def _number(text: str, kind: type[int] | type[float] = float) -> float:

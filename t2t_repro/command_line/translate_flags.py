@@ -49,11 +49,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--prefix_file",
+        type=cli.path,
         help="file with one prefix per input line; each translation begins with its "
         "prefix, which may be empty",
     )
     add(
         "--terms",
+        type=cli.path,
         help="file of lexical constraints: a source term, a tab and a target term per "
         "line",
     )

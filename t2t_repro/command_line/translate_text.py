@@ -44,11 +44,14 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
     """Adds the flags of the model, the search, the input and the output."""
     model_flags.add_decoding_flags(parser)
     parser.add_argument(
-        "--input_file", default="-", help="input text; - for standard input"
+        "--input_file",
+        type=cli.path,
+        default="-",
+        help="input text; - for standard input",
     )
     parser.add_argument(
         "--output_file",
-        type=cli.not_empty,
+        type=cli.path,
         default="-",
         help="output file; - for standard output",
     )
