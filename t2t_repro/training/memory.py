@@ -1,8 +1,8 @@
 """Estimates the GPU memory of a training step, to choose the micro-batch size."""
 
+from t2t_repro import fast
 from t2t_repro.fast.chunked_loss import CHUNK
 from t2t_repro.hparams import HParams
-from t2t_repro.layers.label_smoothing import loss_of_output
 
 USABLE = 0.9
 """Fraction of a GPU's memory to plan for; context and fragmentation use the rest."""
@@ -71,8 +71,7 @@ def bytes_per_position(hparams: HParams, width: int) -> int:
 
 def _in_chunks(hparams: HParams) -> bool:
     """Returns whether the loss is computed in chunks (see `fast/chunked_loss.py`)."""
-    installed = loss_of_output.implementation is not loss_of_output.reference
-    return installed and hparams.precision != "float16"
+    return fast.uses("chunked_loss") and hparams.precision != "float16"
 
 
 def _logit_bytes(hparams: HParams) -> int:

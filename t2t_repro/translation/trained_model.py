@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any
 
 from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
@@ -16,65 +16,25 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.interrupts import interrupted_between_calls
 from t2t_repro.system.quiet_import import use_tensorflow_backend
 from t2t_repro.texts.placeholders import Placeholders
-from t2t_repro.texts.translation import ScoredText, Translation
+from t2t_repro.texts.translation import Translation
 from t2t_repro.texts.windows import windows
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.alignments import Aligner
+from t2t_repro.translation.arguments import (
+    check_number,
+    check_strings,
+    check_terms,
+    check_token_ids,
+)
 from t2t_repro.translation.build import build, build_translator, choose_compilation
 from t2t_repro.translation.loading import Loaded, load_models
 from t2t_repro.translation.options import TranslationOptions
 from t2t_repro.translation.pair_scores import PairScorer
+from t2t_repro.translation.results import Hypothesis, TranslationResult, read_result
 from t2t_repro.translation.translator import Translator
 
-_T = TypeVar("_T")
 _Key = tuple[DecodingConfig, str | None, float | None]
 _WINDOW = 4096  # Maximum number of sentences that are sorted by length together.
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One translation of a sentence.
-
-    Attributes:
-        text: Translation; "" for a blank sentence.
-        score: Log probability divided by the length penalty; 0 for a blank sentence.
-        tokens: Number of subwords, EOS included.
-        log_prob: Log probability in nats.
-        alignment: Aligned words: pairs of indices into the words of the source and of
-            the translation, from 0; None unless requested.
-    """
-
-    text: str
-    score: float
-    tokens: int
-    log_prob: float
-    alignment: tuple[tuple[int, int], ...] | None = None
-
-
-@dataclass(frozen=True)
-class TranslationResult:
-    """Translations of a sentence, with scores.
-
-    Attributes:
-        hypotheses: At most `nbest` translations, best first; samples are not sorted.
-        cut: Whether the source was cut to the maximum input length.
-        missing_terms: Required terms that the best translation lacks, because the
-            vocabulary cannot spell them or the length limit leaves no room.
-    """
-
-    hypotheses: tuple[Hypothesis, ...]
-    cut: bool
-    missing_terms: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """Best translation."""
-        return self.hypotheses[0].text
-
-    @property
-    def score(self) -> float:
-        """Score of the best translation."""
-        return self.hypotheses[0].score
 
 
 class TrainedModel:
@@ -156,19 +116,19 @@ class TrainedModel:
                 `alignment`, `prefixes`, lists of terms or `tensor2tensor_rules`, which
                 are for single sentences.
         """
-        lines = _strings(texts, "texts")
-        patterns = _strings(placeholders, "placeholders")
+        lines = check_strings(texts, "texts")
+        patterns = check_strings(placeholders, "placeholders")
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise ValueError(
                 f"batch_size is {batch_size!r}, must be a whole number of at least 1"
             )
         if search.get("never") is not None:
-            search["never"] = _token_ids(search["never"])
+            search["never"] = check_token_ids(search["never"])
         options = TranslationOptions(
             nbest=nbest,
             alignment=alignment,
             prefixes=prefixes is not None,
-            terms=None if terms is None else _checked(terms, lines),
+            terms=None if terms is None else check_terms(terms, lines),
             placeholders=Placeholders(patterns) if patterns else None,
             unknown=unknown,
             split_sentences=split_sentences,
@@ -176,44 +136,46 @@ class TrainedModel:
             **search,
         )
         options.check(self.hparams)
-        plain = self._translator(options)
-        translator = build(self._loaded, options, self._aligner, plain)
-        if translator.terms and translator.terms.unwritable:
-            warnings.warn(
-                f"the model's vocabulary cannot spell "
-                f"{', '.join(translator.terms.unwritable)}; these terms are not "
-                "required",
-                stacklevel=2,
-            )
         starts = None
         if prefixes is not None:
-            starts = _for_each(lines, _strings(prefixes, "prefixes"), "prefixes")
+            starts = check_number(
+                lines, check_strings(prefixes, "prefixes"), "prefixes"
+            )
+        translations = self._translate(lines, options, batch_size, starts)
+        if nbest is None and not return_scores and not alignment:
+            return [translation.text for translation in translations]
+        results = [read_result(translation) for translation in translations]
+        return self._align(lines, results) if alignment else results
+
+    def _translate(
+        self,
+        lines: Sequence[str],
+        options: TranslationOptions,
+        batch_size: int,
+        prefixes: Sequence[str] | None,
+    ) -> list[Translation]:
+        """Translates texts, and warns of cut texts and of terms without effect."""
+        translator = self._translator(options)
+        pipeline = build(self._loaded, options, self._aligner, translator)
+        if pipeline.terms and pipeline.terms.unwritable:
+            warnings.warn(
+                f"the model's vocabulary cannot spell "
+                f"{', '.join(pipeline.terms.unwritable)}; these terms are not required",
+                stacklevel=3,
+            )
         translations: list[Translation] = []
         for part in windows(lines, _WINDOW):
             place = slice(len(translations), len(translations) + len(part))
             with interrupted_between_calls(None) as report:
-                translations += translator.translate_window(
-                    part, batch_size, report, starts and starts[place]
+                translations += pipeline.translate_window(
+                    part, batch_size, report, prefixes and prefixes[place]
                 )
         if cut := sum(each.cut for each in translations):
             warnings.warn(
-                f"cut to {translator.limit}: {cut:,} of {len(lines):,} texts",
-                stacklevel=2,
+                f"cut to {pipeline.limit}: {cut:,} of {len(lines):,} texts",
+                stacklevel=3,
             )
-        if nbest is None and not return_scores and not alignment:
-            return [translation.text for translation in translations]
-        results = [
-            TranslationResult(
-                tuple(
-                    Hypothesis(*hypothesis[:4])
-                    for hypothesis in (ScoredText(*each[:4]), *each.others)
-                ),
-                each.cut,
-                each.missing_terms,
-            )
-            for each in translations
-        ]
-        return self._aligned(lines, results) if alignment else results
+        return translations
 
     def _translator(self, options: TranslationOptions) -> Translator:
         """Returns the translator with these options, which is created once."""
@@ -227,7 +189,7 @@ class TrainedModel:
             self._translators[key] = translator
         return self._translators[key]
 
-    def _aligned(
+    def _align(
         self, lines: Sequence[str], results: Sequence[TranslationResult]
     ) -> list[TranslationResult]:
         """Adds the alignment of each hypothesis."""
@@ -266,7 +228,7 @@ class TrainedModel:
             raise TypeError(f"pairs must be pairs of strings, not {pairs!r}")
         sides = []
         for number, pair in enumerate(pairs):
-            sides.append(_strings(pair, f"pairs[{number}]"))
+            sides.append(check_strings(pair, f"pairs[{number}]"))
             if isinstance(pair, str) or len(sides[-1]) != 2:
                 raise ValueError(f"pairs[{number}] must be a source and a target")
         if self._scorer is None:
@@ -279,68 +241,6 @@ class TrainedModel:
                 stacklevel=2,
             )
         return [score.log_prob for score in scores]
-
-
-def _checked(
-    terms: Mapping[str, str] | Sequence[Sequence[str]], lines: Sequence[str]
-) -> Mapping[str, str] | Sequence[Sequence[str]]:
-    """Returns valid terms; raises ValueError for others."""
-    if isinstance(terms, Mapping):
-        sources, targets = _terms(terms.keys()), _terms(terms.values())
-        if len({*sources}) < len(sources):
-            raise ValueError("terms contains a source term twice")
-        return dict(zip(sources, targets, strict=True))
-    if not isinstance(terms, Iterable) or any(isinstance(row, str) for row in terms):
-        raise ValueError("terms must be a dictionary, or one list per sentence")
-    return _for_each(lines, [_terms(row) for row in terms], "terms")
-
-
-def _token_ids(values: Iterable[int]) -> tuple[int, ...]:
-    """Returns token ids; raises TypeError for values that are not iterable."""
-    if not isinstance(values, Iterable):
-        raise TypeError(f"never must be token ids, not {values!r}")
-    return tuple(values)
-
-
-def _terms(values: Iterable[str]) -> list[str]:
-    """Returns terms with single spaces; raises ValueError for a blank term."""
-    terms = [" ".join(term.split()) for term in _strings(values, "terms")]
-    if "" in terms:
-        raise ValueError("terms contains a blank term")
-    return terms
-
-
-def _for_each(lines: Sequence[str], values: list[_T], name: str) -> list[_T]:
-    """Returns the values; raises ValueError if there is not one value per line."""
-    if len(values) != len(lines):
-        raise ValueError(f"{len(lines):,} sentences, but {len(values):,} {name}")
-    return values
-
-
-def _strings(values: Iterable[str], name: str) -> list[str]:
-    """Returns a list of strings; a single string becomes a list.
-
-    Raises:
-        TypeError: A value is not a string, or the values are unordered.
-        ValueError: A string contains an unpaired surrogate.
-    """
-    if isinstance(values, str):
-        values = [values]
-    unordered = bytes | Mapping | set | frozenset
-    if isinstance(values, unordered) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be strings, not {type(values).__name__}")
-    strings = list(values)
-    for number, text in enumerate(strings):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{number}] must be a string, not {text!r:.60}")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"{name}[{number}] contains {text[error.start]!r}, which UTF-8 cannot "
-                "encode"
-            ) from None
-    return strings
 
 
 def load(

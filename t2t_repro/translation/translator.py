@@ -5,7 +5,7 @@ training and in the exported SavedModel, so that their outputs are the same.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +18,12 @@ from t2t_repro.texts.sentences import MOST_CHARACTERS
 from t2t_repro.texts.translation import Progress, ScoredText, Translation
 from t2t_repro.texts.windows import windows
 from t2t_repro.tokenizers.term_encoding import encode_terms
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
+from t2t_repro.translation.hypotheses import (
+    ReplaceUnknown,
+    score_texts,
+    select_hypotheses,
+)
 
 MAX_INPUT_LENGTH = 512
 
@@ -45,7 +50,7 @@ class Translator:
         search: DecodingConfig | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
         searcher: Searcher | None = None,
-        replace_unknown: Callable[..., Sequence[str]] | None = None,
+        replace_unknown: ReplaceUnknown | None = None,
     ) -> None:
         models = [model] if isinstance(model, Transformer) else list(model)
         self.tokenizer = tokenizer
@@ -250,24 +255,10 @@ class Translator:
 
         `strip` removes the spaces around the text that terms may add.
         """
-        nbest = self.search.nbest
-        ids, scores = ids[:, :nbest].numpy(), scores[:, :nbest].numpy()
-        tokens = np.count_nonzero(ids, axis=2)
-        log_probs = self.search.scoring.log_prob(scores, tokens)
-        if self.search.tensor2tensor_rules:
-            # The scores of unfinished hypotheses are not divided by the penalty.
-            log_probs = np.where((ids == EOS_ID).any(axis=2), log_probs, scores)
-        decoded = self.decode(ids.reshape(tokens.size, -1))
+        found, values = select_hypotheses(self.search, ids, scores)
+        decoded = self.decode(found.reshape(values.size, -1))
         decoded = tf.strings.strip(decoded) if strip else decoded
-        rows: Sequence[str] = [text.decode() for text in decoded.numpy()]
+        texts: Sequence[str] = [text.decode() for text in decoded.numpy()]
         if self._replace_unknown is not None:
-            rows = self._replace_unknown(sources, ids, rows)
-        texts = np.array(rows, object).reshape(tokens.shape)
-        return [
-            [
-                ScoredText(text, float(score), int(length), float(log_prob))
-                for text, score, length, log_prob in zip(*row, strict=True)
-                if length  # A missing hypothesis contains only padding.
-            ]
-            for row in zip(texts, scores, tokens, log_probs, strict=True)
-        ]
+            texts = self._replace_unknown(sources, found, texts)
+        return score_texts(self.search, found, values, texts)
