@@ -128,8 +128,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     from t2t_repro.serving import server_files
     from t2t_repro.serving.model_card import model_card
-    from t2t_repro.serving.saved_model import export
+    from t2t_repro.serving.saved_model import write_saved_model
     from t2t_repro.serving.signatures import ServingModule
+    from t2t_repro.serving.versions import write_version
     from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
@@ -166,12 +167,10 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
         takes_ids,
         directory.provenance().source_lang,
     )
-    version = export(
-        module,
+    tokenizer = loaded.tokenizer if takes_ids else None
+    version = write_version(
         export_dir,
-        model_name=name,
-        model_card=card,
-        tokenizer=loaded.tokenizer if takes_ids else None,
+        lambda folder: write_saved_model(module, folder, name, card, tokenizer),
     )
     existing = server_files.write_server_files(export_dir, name)
     if (args.with_terms or takes_ids) and not server_files.pads_inputs(export_dir):

@@ -5,54 +5,29 @@ from pathlib import Path
 import tensorflow as tf
 
 from t2t_repro.serving.signatures import ServingModule
-from t2t_repro.serving.versions import EXTRA_FOLDER, TOKENIZER, write_version
+from t2t_repro.serving.versions import EXTRA_FOLDER, TOKENIZER
 from t2t_repro.serving.warmup import write_warmup_requests
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 MODEL_CARD = "README.md"
 
 
-def export(
+def write_saved_model(
     module: ServingModule,
-    export_dir: Path,
-    *,
+    folder: Path,
     model_name: str = "model",
     model_card: str = "",
     tokenizer: Tokenizer | None = None,
-) -> Path:
-    """Writes the next version, ``export_dir/<integer>``, and returns its folder.
-
-    Its ``assets.extra`` contains the server's warm-up requests and the model card.
+) -> None:
+    """Writes a SavedModel with warm-up requests and model card in ``assets.extra``.
 
     Args:
         module: Module to export.
-        export_dir: Folder of all versions; created if missing.
+        folder: Empty folder; created if missing.
         model_name: Name of the model on the server.
         model_card: Model card in Markdown; "" for no card.
         tokenizer: Tokenizer of a module that takes ids, written to `TOKENIZER`; None
             for a module that takes text.
-
-    Raises:
-        UserError: The folder cannot be written.
-    """
-
-    def write(folder: Path) -> None:
-        write_saved_model(module, folder)
-        extra = folder / EXTRA_FOLDER
-        extra.mkdir()
-        takes_ids = tokenizer is not None
-        write_warmup_requests(extra, model_name, module.functions, takes_ids)
-        if tokenizer is not None:
-            (folder / TOKENIZER).mkdir()
-            tokenizer.save_for_clients(folder / TOKENIZER)
-        if model_card:
-            (extra / MODEL_CARD).write_text(model_card, encoding="utf-8")
-
-    return write_version(export_dir, write)
-
-
-def write_saved_model(module: ServingModule, folder: Path) -> None:
-    """Writes the SavedModel without additional files.
 
     Raises:
         OSError: The folder cannot be written.
@@ -61,3 +36,12 @@ def write_saved_model(module: ServingModule, folder: Path) -> None:
         tf.saved_model.save(module, str(folder), signatures=module.functions)
     except tf.errors.OpError as error:
         raise OSError(str(error).splitlines()[0]) from None
+    extra = folder / EXTRA_FOLDER
+    extra.mkdir()
+    takes_ids = tokenizer is not None
+    write_warmup_requests(extra, model_name, module.functions, takes_ids)
+    if tokenizer is not None:
+        (folder / TOKENIZER).mkdir()
+        tokenizer.save_for_clients(folder / TOKENIZER)
+    if model_card:
+        (extra / MODEL_CARD).write_text(model_card, encoding="utf-8")

@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.serving.model_card import model_card
-from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.saved_model import write_saved_model
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.loading import load_models
 from tests import run_command
@@ -88,7 +88,7 @@ def test_an_export_can_be_imported(imported, translations, tmp_path):
     module = ServingModule(loaded.models, loaded.tokenizer, loaded.search())
     # The other signatures would take most of the time.
     module.functions = {"serving_default": module.functions["serving_default"]}
-    export(module, tmp_path / "out", model_card=card)
+    write_saved_model(module, tmp_path / "out" / "1", model_card=card)
     (vocabulary,) = model_dir.glob("*.marian")
     flags = ("--vocab_file", str(vocabulary))
     result = import_it(tmp_path / "out" / "1", tmp_path / "again", *flags)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
-from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.saved_model import write_saved_model
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.loading import load_models
 from tests import forks, golden, run_command, tiny
@@ -329,7 +329,8 @@ def test_an_export_gives_the_same_translations_without_this_package(
     module = ServingModule(loaded.models, loaded.tokenizer, loaded.search())
     # The other signatures would take most of the time.
     module.functions = {"serving_default": module.functions["serving_default"]}
-    version = export(module, tmp_path / "export")
+    version = tmp_path / "export" / "1"
+    write_saved_model(module, version)
     lines = source.read_text("utf-8").split("\n")[:8]
     process = subprocess.run(
         [

@@ -14,7 +14,7 @@ from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.saved_model import write_saved_model
 from t2t_repro.serving.server_files import write_server_files
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -98,6 +98,6 @@ def int8_module(tokenizer: Tokenizer) -> ServingModule:
 @pytest.fixture(scope="session")
 def export_dir(module: ServingModule, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
-    export(module, folder, model_name=small.NAME, model_card="# small\n")
+    write_saved_model(module, folder / "1", small.NAME, "# small\n")
     write_server_files(folder, small.NAME)
     return folder

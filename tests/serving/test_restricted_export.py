@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.saved_model import write_saved_model
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.translator import Translator
 from tests.serving import small
@@ -18,7 +18,8 @@ def test_an_export_translates_like_the_model(tokenizer, tmp_path):
     search = DecodingConfig(beam_size=2, extra_length=small.EXTRA_LENGTH)
     module = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
     module.functions = {"serving_default": module.functions["serving_default"]}
-    loaded = tf.saved_model.load(str(export(module, tmp_path / "exported")))
+    write_saved_model(module, tmp_path / "exported")
+    loaded = tf.saved_model.load(str(tmp_path / "exported"))
     texts = small.sentences(6)
     served = loaded.signatures["serving_default"](text=tf.constant(texts))
     translator = Translator(model, tokenizer, search, small.MAX_INPUT_LENGTH)

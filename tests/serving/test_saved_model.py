@@ -1,13 +1,14 @@
 """Tests of the files of an export."""
 
 import shutil
+from functools import partial
 
 import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-from t2t_repro.serving import saved_model
-from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.saved_model import write_saved_model
+from t2t_repro.serving.versions import write_version
 from t2t_repro.serving.warmup import WARMUP_FILE, warmup_requests
 from t2t_repro.system.errors import UserError
 from tests.serving import small
@@ -66,14 +67,6 @@ def test_warmup_requests_are_only_for_the_signatures_of_the_module():
     assert names == {"serving_default", "terms"}
 
 
-def test_the_next_export_is_the_next_version(module, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        saved_model, "write_saved_model", lambda module, folder: (folder / "x").touch()
-    )
-    assert export(module, tmp_path).name == "1"
-    assert export(module, tmp_path).name == "2"
-
-
 def test_a_full_disk_is_a_one_line_error_without_leftovers(
     module, tmp_path, monkeypatch
 ):
@@ -82,5 +75,5 @@ def test_a_full_disk_is_a_one_line_error_without_leftovers(
 
     monkeypatch.setattr(tf.saved_model, "save", full)
     with pytest.raises(UserError, match=r"--export_dir .*: no space$"):
-        export(module, tmp_path / "e")
+        write_version(tmp_path / "e", partial(write_saved_model, module))
     assert list((tmp_path / "e").iterdir()) == []

@@ -15,7 +15,7 @@ from benchmarks.peers.turns import turns
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import build_model
-from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.saved_model import write_saved_model
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.translation.options import TranslationOptions
@@ -35,7 +35,8 @@ def translator(fields: Mapping[str, Any]) -> None:
     model = build_model(hparams, tokenizer.vocab_size)
     search = TranslationOptions().search(hparams, tokenizer)
     started = time.perf_counter()
-    export(ServingModule([model], tokenizer, search), Path(settings.export_dir))
+    module = ServingModule([model], tokenizer, search)
+    write_saved_model(module, Path(settings.export_dir) / "1")
     variables = named_variables(model).values()
     constants = {
         "export_seconds": time.perf_counter() - started,
