@@ -20,6 +20,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
+from t2t_repro.hparams.supported import Supported
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
@@ -37,8 +38,40 @@ _ACTIVATIONS = {
     "gelu": "GELU",
     "gelu_sigmoid": "GELUSigmoid",
 }
+_POSITIONS = (
+    *("sinusoid", "sinusoid_paper", "sinusoid_halves", "sinusoid_from_one"),
+    *("learned", "none"),
+)
 MAX_POSITIONS = 4096
 """Maximum sequence length in tokens, the size of CTranslate2's table of positions."""
+
+
+def _head_width(values: Mapping[str, Any]) -> list[int]:
+    return [values["d_model"] // values["num_heads"]]
+
+
+SUPPORTED = Supported(
+    "CTranslate2",
+    "export a saved_model",
+    (
+        *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings", "tie_target"),
+        *("d_model", "d_ff", "decoder_d_ff", "num_layers", "num_decoder_layers"),
+        *("num_heads", "attention_bias", "softmax_bias", "norm_epsilon"),
+        *("max_position", "start_symbol", "source_end"),
+        *("scale_embeddings", "target_space_embedding", "target_space_id"),
+        # CTranslate2 has its own search, whose settings the export does not contain.
+        *("search", "beam_size", "alpha", "word_penalty", "allow_unknown"),
+        *("decode_extra_length", "decode_length_factor"),
+    ),
+    {
+        "activation": [*_ACTIVATIONS],
+        "norm": ("post", "pre"),
+        "position": _POSITIONS,
+        "d_k": _head_width,
+        "d_v": _head_width,
+    },
+)
+"""Hyper-parameters of CTranslate2's Transformer."""
 
 
 def write_ctranslate2(
@@ -88,7 +121,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
             "CTranslate2 is not installed; install it with pip install "
             "'t2t_repro[ctranslate2]'"
         ) from None
-    _check_supported(model)
+    SUPPORTED.check_model(model)
     first = model.encoder.layer_0
     pre_norm = model.encoder.norm == "pre"
     activation = _ACTIVATIONS[first.feed_forward.activation]
@@ -127,25 +160,6 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     has_unknown = "<unk>" in source and "<unk>" in target
     spec.config.unk_token = "<unk>" if has_unknown else target[PAD_ID]
     return spec
-
-
-def _check_supported(model: Transformer) -> None:
-    """Raises UserError if CTranslate2's Transformer does not support the model."""
-    layer = model.encoder.layer_0
-    attention = layer.self_attention
-    head_width = model.d_model // attention.num_heads
-    for name, value, supported in (
-        ("max_relative_position", getattr(attention, "max_relative_position", 0), [0]),
-        ("self_attention_radius", getattr(attention, "radius", 0), [0]),
-        ("activation", layer.feed_forward.activation, [*_ACTIVATIONS]),
-        ("d_k", attention.d_k, [head_width]),
-        ("d_v", attention.d_v, [head_width]),
-    ):
-        if value not in supported:
-            raise UserError(
-                f"{name}={value}: CTranslate2 supports only "
-                f"{', '.join(map(str, supported))}; export a saved_model"
-            )
 
 
 def _set_embeddings(

@@ -8,6 +8,7 @@ import numpy as np
 
 from t2t_repro.analysis.page import base64_text
 from t2t_repro.hparams import HParams
+from t2t_repro.hparams.supported import Supported
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
@@ -16,13 +17,22 @@ from t2t_repro.tokenizers.tokenizer import MARIAN_SUFFIX, WORD_PIECE_SUFFIX
 MOST_PARAMETERS = 32_000_000
 """Maximum number of parameters in a page: 96 MB of weights with three bytes each."""
 
-# Settings for which the page implements only the default value.
-_DEFAULT_ONLY = (
-    *("max_relative_position", "self_attention_radius"),
-    *("search", "word_penalty", "decode_length_factor", "allow_unknown"),
-    *("activation", "attention_bias", "norm_epsilon", "decoder_d_ff", "tie_target"),
-    *("softmax_bias", "start_symbol", "source_end"),
+_POSITIONS = ("sinusoid", "sinusoid_paper", "sinusoid_halves", "learned", "none")
+_REMEDY = "use visualize --text without --live for a single sentence"
+
+SUPPORTED = Supported(
+    "the live page",
+    _REMEDY,
+    (
+        *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings"),
+        *("d_model", "d_ff", "num_layers", "num_decoder_layers"),
+        *("num_heads", "d_k", "d_v", "max_position", "scale_embeddings"),
+        *("target_space_embedding", "target_space_id"),
+        *("beam_size", "alpha", "decode_extra_length"),
+    ),
+    {"norm": ("post", "pre"), "position": _POSITIONS},
 )
+"""Hyper-parameters that the page implements."""
 
 
 def live_config(hparams: HParams) -> dict[str, Any]:
@@ -31,11 +41,7 @@ def live_config(hparams: HParams) -> dict[str, Any]:
     Raises:
         UserError: The page does not implement a setting of the model.
     """
-    for name in _DEFAULT_ONLY:
-        if getattr(hparams, name) != getattr(HParams, name):
-            raise _unsupported(f"{name}={getattr(hparams, name)}")
-    if hparams.position == "sinusoid_from_one":
-        raise _unsupported("position=sinusoid_from_one")
+    SUPPORTED.check(hparams)
     return {
         "dModel": hparams.d_model,
         "dFf": hparams.d_ff,
@@ -140,7 +146,4 @@ def _check_sentencepiece(proto: Any) -> None:
 
 
 def _unsupported(name: str) -> UserError:
-    return UserError(
-        f"the live page does not support {name}; omit --live to create a page for a "
-        "single sentence"
-    )
+    return UserError(f"the live page does not support {name}; {_REMEDY}")

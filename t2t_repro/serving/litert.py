@@ -16,13 +16,33 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.hparams.supported import Supported
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving import litert_client
-from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import PAD_ID, Tokenizer
 
 MAX_INPUT_LENGTH = 128
 """Default number of subwords per sentence; every step attends to all positions."""
+
+_POSITIONS = (
+    *("sinusoid", "sinusoid_paper", "sinusoid_halves", "sinusoid_from_one"),
+    *("learned", "none"),
+)
+SUPPORTED = Supported(
+    "the LiteRT export",
+    "export a saved_model",
+    (
+        *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings", "tie_target"),
+        *("d_model", "d_ff", "decoder_d_ff", "num_layers", "num_decoder_layers"),
+        *("num_heads", "d_k", "d_v", "activation", "attention_bias", "softmax_bias"),
+        *("norm", "norm_epsilon", "max_position", "start_symbol"),
+        *("source_end", "scale_embeddings", "target_space_embedding"),
+        *("target_space_id", "beam_size", "alpha", "word_penalty", "allow_unknown"),
+        *("decode_extra_length", "decode_length_factor"),
+    ),
+    {"position": _POSITIONS, "search": ("t2t", "marian")},
+)
+"""Hyper-parameters of the signatures and of the client."""
 
 
 def write_litert(
@@ -50,7 +70,7 @@ def write_litert(
     Raises:
         UserError: LiteRT's client does not support the model or its search.
     """
-    _check_supported(model, search)
+    SUPPORTED.check_model(model, search=search.algorithm)
     contents = convert(LiteRTSteps(model, search, max_input_length), precision)
     (folder / litert_client.MODEL).write_bytes(contents)
     settings = {
@@ -83,21 +103,6 @@ def convert(steps: "LiteRTSteps", precision: str) -> bytes:
         if precision == "int8":
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         return bytes(converter.convert())
-
-
-def _check_supported(model: Transformer, search: DecodingConfig) -> None:
-    """Raises UserError if the signatures or the client lack a feature of the model."""
-    attention = model.decoder.layer_0.self_attention
-    for name, value, supported in (
-        ("max_relative_position", getattr(attention, "max_relative_position", 0), [0]),
-        ("self_attention_radius", getattr(attention, "radius", 0), [0]),
-        ("search", search.algorithm, ["t2t", "marian"]),
-    ):
-        if value not in supported:
-            raise UserError(
-                f"{name}={value}: the LiteRT export supports only "
-                f"{', '.join(map(str, supported))}; export a saved_model"
-            )
 
 
 class LiteRTSteps(tf.Module):
