@@ -106,18 +106,12 @@ def _live_page(
     args: Namespace, loaded: Loaded, name: str
 ) -> tuple[str, str, dict[str, Any]]:
     """Returns the page with the model, a message, and the values for --json."""
-    from t2t_repro.live_page.page import live_page
+    from t2t_repro.serving.exports.export_format import ExportOptions
+    from t2t_repro.serving.exports.live_page import LIVE_PAGE
 
-    search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
-    hparams = loaded.model_dirs[0].hparams()
-    hparams = hparams.replace(
-        beam_size=search.beam_size,
-        alpha=search.alpha,
-        decode_extra_length=search.extra_length,
-    )
-    file_name, text = loaded.tokenizer.file_name, args.text or ""
-    vocabulary = (Path(args.model_dir) / file_name).read_bytes()
-    page = live_page(loaded.models[0], hparams, vocabulary, file_name, name, text)
+    options = ExportOptions(beam_size=args.beam_size, alpha=args.alpha, model_name=name)
+    text = args.text or ""
+    page = LIVE_PAGE.page(loaded, options, text)
     megabytes = len(page.encode()) / 1e6
     return page, f"Page: {args.output} ({megabytes:.1f} MB)", {"text": text}
 

@@ -26,8 +26,8 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"fast", "batches", "runs"}),
     frozenset({"translation"}),
     frozenset({"analysis", "evaluation", "interop"}),
-    frozenset({"live_page", "serving", "training"}),
-    frozenset({"command_line"}),
+    frozenset({"live_page", "training"}),
+    frozenset({"command_line", "serving"}),
 )
 TOP = len(FLOORS)
 

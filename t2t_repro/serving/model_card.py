@@ -19,6 +19,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.evaluation.split_scores import figures_of
 from t2t_repro.hparams import HParams
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.serving.exports.export_format import ExportOptions
 from t2t_repro.translation.loading import Loaded
 
 _TEMPLATE = Path(__file__).with_name("templates") / "model_card.md"
@@ -41,11 +42,8 @@ _OF_IDS = (
 def model_card(
     loaded: Loaded,
     search: DecodingConfig,
-    *,
-    name: str,
+    options: ExportOptions,
     max_input_length: int,
-    precision: str,
-    licence: str | None,
     takes_ids: bool = False,
 ) -> str:
     """Returns the model card as Markdown.
@@ -53,10 +51,8 @@ def model_card(
     Args:
         loaded: Exported models; the directory of the first describes the training.
         search: Settings of the export's search.
-        name: Name of the model on the server.
+        options: Options of the export.
         max_input_length: Number of subwords to which texts are cut, EOS included.
-        precision: Precision of the weights and the computation.
-        licence: Licence of the weights; None if unknown.
         takes_ids: Whether the signatures take and return ids.
     """
     directory = loaded.model_dirs[0]
@@ -77,6 +73,7 @@ def model_card(
     if result is not None:
         steps = ", ".join(f"{step:,}" for step in result["averaged_steps"])
         weights += f", the average of steps {steps}"
+    precision = options.precision
     if loaded.weight_bits:
         precision += f" with {loaded.weight_bits}-bit weights"
     program = _SEARCH_PROGRAMS.get(search.algorithm)
@@ -88,7 +85,7 @@ def model_card(
     }
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         settings,
-        name=name,
+        name=options.model_name,
         source_lang=provenance.source_lang,
         target_lang=provenance.target_lang,
         parameters=f"{sum(model.count_params() for model in loaded.models):,}",
@@ -105,7 +102,7 @@ def model_card(
         versions="\n".join(
             f"| {name} | {number} |" for name, number in versions.items()
         ),
-        licence=licence or _UNKNOWN_LICENCE,
+        licence=options.licence or _UNKNOWN_LICENCE,
         hparams=yaml.safe_dump(settings, sort_keys=False).rstrip(),
     )
 

@@ -154,19 +154,6 @@ def test_any_machine_exports_7_bit_weights_of_a_later_average_without_a_score(
     assert np.abs(matrix.view(np.int8)).max(axis=1).tolist() == [64] * len(matrix)
 
 
-def test_ctranslate2_reads_its_format(trained, tmp_path):
-    ctranslate2 = pytest.importorskip("ctranslate2")
-    completed = export(
-        trained, tmp_path / "e", "--format", "ctranslate2", "--precision", "int8"
-    )
-    assert completed.status == 0, completed.err
-    assert completed.out == (
-        f"exported {trained.model_dir / 'averaged'} to {tmp_path / 'e/1'}\n"
-    )
-    assert [path.name for path in (tmp_path / "e").iterdir()] == ["1"]
-    assert ctranslate2.contains_model(str(tmp_path / "e/1"))
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -176,13 +163,23 @@ def test_ctranslate2_reads_its_format(trained, tmp_path):
             "with --format ctranslate2; use",
         ),
         (
-            ["--format", "ctranslate2", "--beam_size", "2"],
-            "--beam_size needs --format saved_model",
+            ["--format", "ctranslate2", "--alpha", "0"],
+            "--alpha needs --format saved_model or litert or live_page",
         ),
         (
             ["--format", "ctranslate2", "--model_name", "x"],
             "--model_name needs --format",
         ),
+        (
+            ["--format", "litert", "--precision", "bfloat16"],
+            "with --format litert; use float32, int8",
+        ),
+        (
+            ["--format", "litert", "--licence", "x"],
+            "--licence needs --format saved_model",
+        ),
+        (["--format", "litert", "--input", "ids"], "--input ids needs --format"),
+        (["--input", "ids", "--with_terms"], "--with_terms needs --format saved_model"),
         (["--model_name", "a b"], "--model_name a b is not valid in a URL"),
         (["--model_dir", "/nowhere"], "/nowhere holds no model"),
         (["--max_input_length", "1"], "must be a whole number of at least 2"),

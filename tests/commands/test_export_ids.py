@@ -151,17 +151,3 @@ def test_other_commands_need_a_model_directory(exported):
     completed = run_command.run("translate", *flags, stdin=TEXT)
     assert run_command.is_one_clear_line(completed)
     assert "is an exported SavedModel; give the directory" in completed.err
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--format", "ctranslate2"], "--input ids needs --format saved_model"),
-        (["--with_terms"], "--with_terms needs --input text"),
-    ],
-)
-def test_invalid_flags_are_one_line_errors(trained, tmp_path, flags, message):
-    where = ("--model_dir", str(trained.model_dir), "--export_dir", str(tmp_path / "e"))
-    completed = run_command.run("export", *where, "--input", "ids", *flags)
-    assert run_command.is_one_clear_line(completed)
-    assert message in completed.err

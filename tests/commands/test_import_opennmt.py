@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.serving.exports.export_format import ExportOptions
 from t2t_repro.serving.model_card import model_card
 from t2t_repro.serving.saved_model import write_saved_model
 from t2t_repro.serving.signatures import ServingModule
@@ -83,8 +84,7 @@ def test_translations_equal_those_of_opennmt(imported, translations):
 def test_an_export_can_be_imported(imported, translations, tmp_path):
     _, model_dir = imported
     loaded = load_models(model_dir)
-    sizes = {"max_input_length": 512, "precision": "float32"}
-    card = model_card(loaded, loaded.search(), name="model", licence=None, **sizes)
+    card = model_card(loaded, loaded.search(), ExportOptions(), 512)
     module = ServingModule(loaded.models, loaded.tokenizer, loaded.search())
     # The other signatures would take most of the time.
     module.functions = {"serving_default": module.functions["serving_default"]}

@@ -1,0 +1,159 @@
+"""Exports of every format translate like the command `translate`, where they are moved.
+
+Models have random weights and separate embeddings, so that different sentences have
+different translations.
+"""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.hparams import HParams
+from t2t_repro.models.variables import named_variables
+from t2t_repro.runs import checkpoints
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.serving.exports import (
+    CTRANSLATE2,
+    FORMATS,
+    IDS,
+    LITERT,
+    LIVE_PAGE,
+    SAVED_MODEL,
+)
+from t2t_repro.serving.litert_client import LiteRTTranslator
+from t2t_repro.tokenizers import plain_tokenizer
+from t2t_repro.tokenizers.load import load_tokenizer
+from tests import in_browser, run_command, tiny
+from tests.docs.blocks import blocks
+from tests.runs.directories import provenance
+
+pytestmark = pytest.mark.medium
+
+browser = in_browser.browser
+LINES = [source for source, _ in tiny.pairs("test")]
+TEXT = "".join(f"{line}\n" for line in LINES)
+
+
+@pytest.fixture(scope="module")
+def model_dir_of(tmp_path_factory):
+    """Returns a function that creates a model directory and returns its path."""
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer = tiny.tokenizer(folder)
+
+    def create(**settings):
+        settings["share_embeddings"] = False
+        directory = ModelDir(folder / "_".join(["model", *settings]))
+        if not directory.exists():
+            sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1}
+            search = {"beam_size": 1, "decode_extra_length": 3}
+            hparams = HParams(problem="files", **sizes, **search, **settings)
+            directory.begin(hparams, provenance(tokenizer), tokenizer)
+            variables = named_variables(tiny.random_model(**settings))
+            weights = {name: each.numpy() for name, each in variables.items()}
+            checkpoints.save(directory.checkpoint_dir, 1, weights)
+        return directory.path
+
+    return create
+
+
+def call_saved_model(folder, _):
+    signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+    outputs = signature(text=tf.constant(LINES))["translations"]
+    return [text.decode() for text in outputs.numpy()]
+
+
+def call_ids(folder, _):
+    tokenizer = plain_tokenizer.load(folder / "assets.extra" / "tokenizer")
+    signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+    rows = plain_tokenizer.pad([tokenizer.encode(line) for line in LINES])
+    outputs = signature(inputs=tf.constant(rows))["outputs"]
+    return [tokenizer.decode(row) for row in outputs.numpy()]
+
+
+def call_ctranslate2(folder, _):
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    tokenizer = load_tokenizer(folder)
+    names = tokenizer.pieces
+    translator = ctranslate2.Translator(str(folder), intra_threads=1)
+    texts = []
+    for row in tokenizer.encode(tf.constant(LINES)).to_list():
+        (result,) = translator.translate_batch(
+            [[names[number] for number in row[:-1]]],
+            beam_size=1,
+            min_decoding_length=0,
+            max_decoding_length=len(row) + 3,
+        )
+        ids = [names.index(piece) for piece in result.hypotheses[0]]
+        texts.append(tokenizer.decode(tf.ragged.constant([ids], tf.int32)))
+    return [text.numpy()[0].decode() for text in texts]
+
+
+def call_litert(folder, _):
+    """Runs the client in processes without this package, and in this process."""
+
+    def run_python(*arguments):
+        settings = {"capture_output": True, "encoding": "utf-8", "env": {}}
+        command = [sys.executable, *arguments]
+        cwd = folder.parents[1]
+        return subprocess.run(command, input=TEXT, cwd=cwd, check=False, **settings)
+
+    # TensorFlow contains an interpreter, too.
+    interpreter = tf.lite.Interpreter(str(folder / LITERT.file))
+    client = LiteRTTranslator(folder, interpreter)
+    texts = [client.translate(line) for line in LINES]
+    process = run_python("exported_litert/1/litert_client.py")
+    if importlib.util.find_spec("ai_edge_litert") is None:
+        line = "error: ai-edge-litert is not installed; run pip install ai-edge-litert"
+        assert (process.returncode, process.stderr) == (1, f"{line}\n")
+        return texts
+    assert process.stdout.split("\n")[:-1] == texts, process.stderr
+    (example,) = (b for b in blocks("python") if "exported_litert" in b.text)
+    process = run_python("-c", example.text)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count("\n") == 1
+    return texts
+
+
+def call_live_page(folder, request):
+    page = request.getfixturevalue("browser")
+    page.set_script_timeout(300)
+    page.get((folder / LIVE_PAGE.file).as_uri())
+    script = "transformer.translate(arguments[0]).then(arguments[1])"
+    return [page.execute_async_script(script, line)["translation"] for line in LINES]
+
+
+CALLS = {
+    SAVED_MODEL: call_saved_model,
+    IDS: call_ids,
+    CTRANSLATE2: call_ctranslate2,
+    LITERT: call_litert,
+    LIVE_PAGE: call_live_page,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
+@pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: type(kind).__name__)
+def test_a_moved_export_translates_like_translate(
+    kind, model_dir_of, tmp_path, request
+):
+    local = {"self_attention_radius": 1} if kind.name == "saved_model" else {}
+    model_dir, folder = model_dir_of(**local), tmp_path / "exported"
+    flags = ("--export_dir", str(folder), "--format", kind.name)
+    flags += ("--input", "ids") if kind.takes_ids else ()
+    source = ("--model_dir", str(model_dir))
+    completed = run_command.run("export", *source, *flags)
+    assert completed.status == 0, completed.err
+    checkpoint = model_dir / "checkpoints" / "step-00000001"
+    assert completed.out == f"exported {checkpoint} to {folder / '1'}\n"
+    moved = tmp_path / "moved" / f"exported_{kind.name}" / "1"
+    moved.parent.mkdir(parents=True)
+    shutil.move(folder / "1", moved)
+    assert (moved / kind.file).exists()
+    translated = run_command.run("translate", *source, stdin=TEXT.encode())
+    expected = translated.out.split("\n")[:-1]
+    assert len(set(expected)) == len(LINES)
+    assert CALLS[kind](moved, request) == expected
