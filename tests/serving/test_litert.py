@@ -1,25 +1,20 @@
 """The LiteRT export and its client translate like the model."""
 
-import importlib.util
 import io
 import json
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.serving import litert, litert_client
 from t2t_repro.serving.litert import LiteRTSteps, write_litert
-from t2t_repro.serving.litert_client import MODEL, LiteRTTranslator, beam_search
+from t2t_repro.serving.litert_client import LiteRTTranslator, beam_search
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation.translator import Translator
-from tests import run_command, tiny
 from tests.decoding import plain_search
-from tests.docs.blocks import blocks
 from tests.serving import small
 
 LINES = [*small.sentences(8), "", " ".join(small.sentences(6)[:2])]
@@ -154,7 +149,6 @@ def test_reads_the_same_lines_as_translate(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "search", "message"),
     [
-        ({"max_relative_position": 4}, {}, "max_relative_position=4: the LiteRT"),
         ({"self_attention_radius": 2}, {}, "self_attention_radius=2: the LiteRT"),
         ({}, {"algorithm": "opennmt"}, "search=opennmt: .* supports only t2t, marian"),
     ],
@@ -164,63 +158,3 @@ def test_rejects_models_that_it_does_not_support(tmp_path, settings, search, mes
     with pytest.raises(UserError, match=message):
         write_litert(model, None, DecodingConfig(**search), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture(scope="module")
-def exported(trained, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("litert") / "exported"
-    flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(folder))
-    flags += ("--format", "litert", "--max_input_length", str(SOURCE_LENGTH))
-    completed = run_command.run("export", *flags)
-    assert completed.status == 0, completed.err
-    return folder / "1"
-
-
-@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
-def test_the_converted_model_translates_like_the_command(trained, exported, tmp_path):
-    lines = [source for source, _ in tiny.pairs("test")]
-    text = "".join(f"{line}\n" for line in lines)
-    flags = ("--model_dir", str(trained.model_dir))
-    expected = run_command.run("translate", *flags, stdin=text.encode()).out
-    # TensorFlow contains an interpreter, too.
-    interpreter = tf.lite.Interpreter(str(exported / MODEL))
-    client = LiteRTTranslator(exported, interpreter)
-    assert "".join(f"{client.translate(line)}\n" for line in lines) == expected
-    (tmp_path / "exported_litert").symlink_to(exported.parent)
-
-    def run_python(*arguments):
-        return subprocess.run(
-            [sys.executable, *arguments],
-            input=text,
-            capture_output=True,
-            encoding="utf-8",
-            cwd=tmp_path,
-            env={},
-            check=False,
-        )
-
-    process = run_python("exported_litert/1/litert_client.py")
-    if importlib.util.find_spec("ai_edge_litert") is None:
-        line = "error: ai-edge-litert is not installed; run pip install ai-edge-litert"
-        assert (process.returncode, process.stderr) == (1, f"{line}\n")
-        pytest.skip("ai-edge-litert is not installed")
-    assert process.stdout == expected, process.stderr
-    (example,) = (b for b in blocks("python") if "exported_litert" in b.text)
-    process = run_python("-c", example.text)
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--precision", "bfloat16"], "with --format litert; use float32, int8"),
-        (["--input", "ids"], "--input ids needs --format saved_model"),
-        (["--licence", "x"], "--licence needs --format saved_model"),
-    ],
-)
-def test_invalid_flags_are_one_line_errors(trained, tmp_path, flags, message):
-    where = ("--model_dir", str(trained.model_dir), "--export_dir", str(tmp_path / "e"))
-    completed = run_command.run("export", *where, "--format", "litert", *flags)
-    assert run_command.is_one_clear_line(completed)
-    assert message in completed.err

@@ -31,16 +31,6 @@ def loaded(export_dir, tmp_path_factory):
     return tf.saved_model.load(str(copy))
 
 
-def test_a_copied_export_gives_the_outputs_of_the_module(loaded, module):
-    assert loaded.signatures.keys() == module.functions.keys()
-    texts = tf.constant(small.sentences(5))
-    outputs = loaded.signatures["serving_default"](text=texts)
-    expected = module.functions["serving_default"](texts)
-    assert outputs["translations"].numpy().tolist() == (
-        expected["translations"].numpy().tolist()
-    )
-
-
 @pytest.mark.medium
 def test_warmup_requests_are_valid_for_every_signature(export_dir, loaded):
     file = export_dir / "1" / "assets.extra" / WARMUP_FILE
