@@ -2,11 +2,7 @@
 
 import json
 
-import pytest
-
 from tests import run_command
-
-pytestmark = pytest.mark.medium
 
 
 def averaged_steps(folder):

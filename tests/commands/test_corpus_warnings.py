@@ -7,8 +7,6 @@ from t2t_repro.runs.model_dir import ModelDir
 from tests import run_command, tiny
 from tests.tfds_local import write_local_dataset
 
-pytestmark = pytest.mark.medium
-
 # Prefixes of the warnings. Each warning must appear at most once.
 SGML, MOSES, BPE, WMT16 = (
     "SGML markup in ",
@@ -58,6 +56,7 @@ def test_training_warns_before_it_starts(corpus):
     assert warning.startswith(f"{BPE}60 of 60 lines of train.en, ")
 
 
+@pytest.mark.medium
 def test_wmt_problems_are_also_checked(tmp_path, monkeypatch):
     splits = {
         "train": [(f"{en} twen@@ ty", de) for en, de in tiny.pairs("train")],

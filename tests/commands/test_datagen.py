@@ -7,8 +7,6 @@ import pytest
 from t2t_repro import datagen, hparams, problems
 from tests import run_command, tiny
 
-pytestmark = pytest.mark.medium
-
 
 @pytest.fixture
 def arguments(tmp_path):
@@ -17,6 +15,7 @@ def arguments(tmp_path):
     return ["--problem", "files", "--data_dir", str(data_dir), "--hparams", spec]
 
 
+@pytest.mark.medium
 def test_datagen_writes_files_that_training_reuses(arguments, tmp_path):
     result = run_command.run("datagen", *arguments, "--json")
     assert result.status == 0, result.err
@@ -37,6 +36,7 @@ def test_datagen_writes_files_that_training_reuses(arguments, tmp_path):
     )
 
 
+@pytest.mark.medium
 def test_datagen_rebuilds_damaged_files(arguments, tmp_path):
     run_command.run("datagen", *arguments)
     folder = tmp_path / "data/encoded/files.en-de.sentencepiece-300"

@@ -14,8 +14,6 @@ from tests import run_command, tiny
 from tests.interop.marian import vectors
 from tests.interop.marian.small_marian import SmallMarian
 
-pytestmark = pytest.mark.medium
-
 CASES = {
     "marian": ("a_opus", "b_relu_labels", "c_gelu_separate", "d_prenorm_untied"),
     "transformers": ("a_opus", "b_relu_labels", "c_gelu_separate"),
@@ -62,6 +60,7 @@ def small(tmp_path_factory):
     return path
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("program", "case"), PAIRS, ids=map("-".join, PAIRS))
 def test_imports_every_folder_and_prints_a_report(imported, program, case):
     model_dir, result = imported(program, case)
@@ -73,6 +72,7 @@ def test_imports_every_folder_and_prints_a_report(imported, program, case):
     assert ModelDir(model_dir).hparams().search == program
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("program", "case"), PAIRS, ids=map("-".join, PAIRS))
 def test_ids_equal_those_of_the_program(imported, shared_dir, program, case):
     model_dir, _ = imported(program, case)
@@ -95,6 +95,7 @@ def test_ids_equal_those_of_the_program(imported, shared_dir, program, case):
         assert len({one for _, one in pairs}) == len(pairs)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("case", CASES["marian"][:3])
 def test_translations_equal_marians_with_its_settings(
     imported, shared_dir, case, tmp_path
@@ -119,6 +120,7 @@ def test_translations_equal_marians_with_its_settings(
     assert lines == texts
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("case", CASES["marian"][:3])
 def test_ctranslate2_gives_the_same_greedy_translations(
     imported, shared_dir, case, tmp_path

@@ -16,8 +16,6 @@ from t2t_repro.translation.loading import load_models
 from tests import run_command
 from tests.interop.opennmt.vectors import CASES, arrays_of, write_files
 
-pytestmark = pytest.mark.medium
-
 
 def import_it(checkpoint, model_dir, *flags):
     return run_command.run(
@@ -63,6 +61,7 @@ def translations(imported, tmp_path_factory):
     return translated(imported[1], tmp_path_factory.mktemp("translations"))
 
 
+@pytest.mark.medium
 def test_translations_equal_those_of_opennmt(imported, translations):
     case, model_dir = imported
     tokenizer = ModelDir(model_dir).tokenizer().target
@@ -76,6 +75,7 @@ def test_translations_equal_those_of_opennmt(imported, translations):
 
 # `test_imports_a_saved_model_of_this_program` imports an export with post-norm and
 # encoded positions.
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "imported",
     [pytest.param("base", marks=pytest.mark.slow), "relative"],
@@ -110,6 +110,7 @@ def test_an_export_can_be_imported(imported, translations, tmp_path):
     assert not (tmp_path / "more").exists()
 
 
+@pytest.mark.medium
 def test_ctranslate2_translates_the_same_or_names_a_missing_feature(imported, tmp_path):
     case, model_dir = imported
     if case == "relative":
@@ -143,6 +144,7 @@ def test_ctranslate2_translates_the_same_or_names_a_missing_feature(imported, tm
     assert texts == translated(model_dir, tmp_path, "--beam_size", "1")
 
 
+@pytest.mark.medium
 def test_imports_a_saved_model_of_this_program(trained, exported, tmp_path):
     result = import_it(exported[0] / "1", tmp_path / "again")
     assert (result.status, result.err) == (0, "")

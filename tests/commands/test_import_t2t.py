@@ -17,8 +17,6 @@ from t2t_repro.translation.loading import load_models
 from tests import forks, golden, run_command, tiny
 from tests.interop.tensor2tensor.run import T2TRun, write_hparams, write_vocabulary
 
-pytestmark = pytest.mark.medium
-
 VOCABULARY = "vocab.translate_ende_wmt8k.8192.subwords"
 
 
@@ -57,6 +55,7 @@ def test_prints_a_report(small, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "t2t"]
 
 
+@pytest.mark.medium
 def test_imports_a_checkpoint_of_an_older_version(shared_dir, tmp_path):
     """Its hparams.json lacks fields that later versions added."""
     folder = shared_dir / "t2t" / "real_checkpoint"
@@ -91,6 +90,7 @@ def test_a_set_and_overrides_replace_hparams_json(small, tmp_path):
     assert (result.status, result.err) == (0, "")
 
 
+@pytest.mark.medium
 def test_training_continues_with_the_imported_vocabulary(small, tmp_path):
     model_dir = tmp_path / "model"
     import_it(small, model_dir)
@@ -253,6 +253,7 @@ def sentences(shared_dir):
     return source, lines, values["ids"], values["scores"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("count", [240, pytest.param(1000, marks=pytest.mark.slow)])
 def test_translates_like_tensor2tensor(translating, shared_dir, tmp_path, count):
     """tensor2tensor did not finish its translation of line 231."""
@@ -280,6 +281,7 @@ def test_translates_like_tensor2tensor(translating, shared_dir, tmp_path, count)
         assert float(score) == pytest.approx(theirs, abs=tolerance), n
 
 
+@pytest.mark.medium
 def test_tensor2tensor_rules_give_tensor2tensors_scores(
     translating, shared_dir, tmp_path
 ):
@@ -321,6 +323,7 @@ print(json.dumps([[t.decode() for t in texts], [float(s) for s in scores]]))
 """
 
 
+@pytest.mark.medium
 def test_an_export_gives_the_same_translations_without_this_package(
     translating, shared_dir, tmp_path
 ):

@@ -10,8 +10,6 @@ import pytest
 from tests import run_command, tiny
 from tests.sixteen_bits import needs
 
-pytestmark = pytest.mark.medium
-
 KEYS = {"bleu", "signature", "paper_bleu", "paper_signature", "sentences", "seconds"}
 
 
@@ -57,6 +55,7 @@ def test_a_second_run_prints_the_scores_as_text(trained_copy):
     assert place == f"the model is in {trained_copy.model_dir}"
 
 
+@pytest.mark.medium
 @needs("bfloat16")
 def test_a_resumed_run_keeps_its_precision_on_another_device(tmp_path):
     tiny.write_corpus(tmp_path / "data")
@@ -128,6 +127,7 @@ def test_ctrl_c_saves_and_prints_how_to_resume_with_a_given_vocabulary(
     assert "resuming from step" in completed.err or "steps are done" in completed.err
 
 
+@pytest.mark.medium
 def test_changes_are_accepted_only_by_name(trained_copy):
     # The warm-up is longer, so that the model is not scored again.
     overrides = "dropout=0.3,warmup_steps=9,train_steps=5"

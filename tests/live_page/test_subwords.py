@@ -18,8 +18,6 @@ from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests.run_command import ROOT
 
-pytestmark = pytest.mark.medium
-
 LINES = read_lines(ROOT / "README.md") + read_lines(ROOT / "CHANGELOG.md")
 ODD = [
     *(
@@ -99,6 +97,7 @@ def assert_equal(browser, path, lines, rows):
 
 
 # With each rule, any two of the other options have all combinations of values.
+@pytest.mark.medium
 @pytest.mark.parametrize("rule", ["identity", "nmt_nfkc", "nfkc_cf"])
 @pytest.mark.parametrize(
     ("bytes_", "prefix", "removes"),
@@ -121,6 +120,7 @@ def test_sentencepiece_with_every_rule(
     assert_equal(browser, path, ODD + LINES, rows)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "options",
     [
@@ -166,6 +166,7 @@ def test_rejects_unsupported_options_of_sentencepiece(contents, name):
         live_tokenizer(contents(), "vocab.model")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("count", [1000, pytest.param(5000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["tensor2tensor", "sentencepiece", "wordpiece"])
 def test_thousands_of_lines_of_multi30k_and_tatoeba(

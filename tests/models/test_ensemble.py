@@ -11,8 +11,6 @@ from t2t_repro.models.ensemble import EnsembleDecoder
 from t2t_repro.runs.model_dir import build_model
 from tests.decoding.results import beam_search
 
-pytestmark = pytest.mark.medium
-
 VOCAB_SIZE = 23
 INPUTS = np.array([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]], np.int32)
 SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3}
@@ -84,6 +82,7 @@ def searched(models):
     return search(ensemble(*models))
 
 
+@pytest.mark.medium
 def test_scores_of_beam_search_equal_the_ensembles_log_probabilities(models, searched):
     ids, scores = searched
     for hypothesis in range(BEAM):
@@ -100,6 +99,7 @@ def test_scores_of_beam_search_equal_the_ensembles_log_probabilities(models, sea
         assert hypothesis > 0 or filled.all()
 
 
+@pytest.mark.medium
 def test_an_ensemble_of_equal_models_equals_the_model(models, searched):
     ids, scores = search(CachedDecoder(models[0], BEAM))
     same_ids, same_scores = search(ensemble(models[0], models[0]))

@@ -16,8 +16,6 @@ from serving_harness.status import Code, StatusError
 
 from t2t_repro.serving.server_files import write_server_files
 
-pytestmark = pytest.mark.medium
-
 
 def array(*rows):
     return np.array(rows)

@@ -17,10 +17,7 @@ from t2t_repro.serving.transport import Server, Transport, connect
 from t2t_repro.system.errors import UserError
 from tests.serving import small
 
-pytestmark = [
-    pytest.mark.medium,
-    pytest.mark.filterwarnings("ignore:text .*that were not read"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:text .*that were not read")
 
 LINES = [*small.sentences(24, seed=3), "", "  ", "one € 日本 👩‍👩‍👧"]
 
@@ -45,6 +42,7 @@ def expected(module):
     return texts, outputs["scores"].numpy()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("sizes", [(8, 4), (3, 8), (1, 1)])
 def test_lines_are_translated_in_order(server, expected, sizes):
     with Client(server, *sizes) as client:
@@ -53,6 +51,7 @@ def test_lines_are_translated_in_order(server, expected, sizes):
     np.testing.assert_allclose(scores, expected[1], atol=1e-4)
 
 
+@pytest.mark.medium
 def test_warns_of_texts_that_the_server_did_not_read_completely(server):
     with (
         Client(server) as client,
@@ -99,6 +98,7 @@ def test_no_lines_send_no_request():
         assert list(client.translate([])) == []
 
 
+@pytest.mark.medium
 def test_reads_only_a_few_batches_ahead(server):
     read = []
 
@@ -112,6 +112,7 @@ def test_reads_only_a_few_batches_ahead(server):
     assert len(read) == 6
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -126,12 +127,14 @@ def test_unknown_models_and_versions_are_one_line_errors(server, change, message
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.medium
 def test_sends_the_requested_version(server, expected):
     exact = Server(**{**vars(server), "version": 1})
     with Client(exact) as client:
         assert [each.text for each in client.translate(LINES)] == expected[0]
 
 
+@pytest.mark.medium
 def test_a_batch_above_the_servers_limit_is_a_one_line_error(server):
     with (
         Client(server, batch_size=65) as client,

@@ -22,8 +22,6 @@ from t2t_repro.training import procedure
 from t2t_repro.training.procedure import batching_of, train_and_score
 from t2t_repro.training.run import Run
 
-pytestmark = pytest.mark.medium
-
 
 class Interrupting(io.StringIO):
     """Stream that sends SIGINT when some words are written to it."""
@@ -115,6 +113,7 @@ def remove_average(trained):
     shutil.rmtree(trained.model_dir / "averaged")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "change",
     [change_test_split, damage_result, strip_result, average_by_hand, remove_average],
@@ -131,6 +130,7 @@ def test_does_not_reuse_an_outdated_score(trained_copy, change):
         assert result["bleu"] == trained_copy.result["bleu"]
 
 
+@pytest.mark.medium
 def test_resumes_without_the_training_text_in_another_thread(trained, tmp_path):
     """An interrupted training resumes to the same weights."""
     copy = trained.copy_to(tmp_path / "copy")
@@ -185,6 +185,7 @@ def test_rejects_changed_data_before_preparing_them(trained_copy):
     assert not (trained_copy.data_dir / "encoded").exists()
 
 
+@pytest.mark.medium
 def test_encodes_changed_data_again_and_leaves_nothing_if_refused(trained_copy):
     change_training_data(trained_copy)
     shutil.rmtree(trained_copy.model_dir)
@@ -195,6 +196,7 @@ def test_encodes_changed_data_again_and_leaves_nothing_if_refused(trained_copy):
     assert not trained_copy.model_dir.exists()
 
 
+@pytest.mark.medium
 def test_accepts_changed_data_and_hyper_parameters_on_request(trained_copy):
     change_training_data(trained_copy)
     vocabulary = (trained_copy.model_dir / "vocab.model").read_bytes()
@@ -254,6 +256,7 @@ def skipping(trained, tmp_path_factory):
         return copy.model_dir, *run(copy, "warmup_steps=5,tokens_per_batch=2048")
 
 
+@pytest.mark.medium
 def test_lists_skipped_pairs(skipping):
     model_dir, result, lines = skipping
     assert result["averaged_steps"] == [2, 4]
@@ -271,6 +274,7 @@ def test_lists_skipped_pairs(skipping):
     assert fourth.startswith("val\t2\t")
 
 
+@pytest.mark.medium
 def test_reports_the_lines_of_the_pairs_of_a_skipped_step(skipping):
     *_, lines = skipping
     skipped = [line for line in lines if line.startswith("skipped: ")]
