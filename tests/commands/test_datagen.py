@@ -36,17 +36,6 @@ def test_datagen_writes_files_that_training_reuses(arguments, tmp_path):
     )
 
 
-@pytest.mark.medium
-def test_datagen_rebuilds_damaged_files(arguments, tmp_path):
-    run_command.run("datagen", *arguments)
-    folder = tmp_path / "data/encoded/files.en-de.sentencepiece-300"
-    (folder / "train/manifest.json").write_text("{", encoding="utf-8")
-    result = run_command.run("datagen", *arguments)
-    assert result.status == 0
-    assert result.out.startswith(f"encoding train again: {folder}/train/manifest.json")
-    assert run_command.run("datagen", *arguments).out.startswith("reusing")
-
-
 @pytest.mark.parametrize(
     ("problem", "vocab_size"),
     [

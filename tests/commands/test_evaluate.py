@@ -95,19 +95,3 @@ def test_translates_and_scores_any_files(trained, tmp_path):
         again.out.splitlines()[0] == f"BLEU {values['bleu']:.2f}  {values['signature']}"
     )
     assert "paper" not in again.out
-
-
-def test_newstest2014_has_the_papers_bleu_with_both_references(shared_dir):
-    path = str(shared_dir / "corpora/wmt_newstest/en-de/newstest2014-deen.de")
-    flags = ("--hypothesis_file", path, "--reference_file", path, "--target_lang", "de")
-    lines = run_command.run("evaluate", *flags).out.splitlines()
-    values = json.loads(run_command.run("evaluate", *flags, "--json").out)
-    paper, original = values["paper_bleu"], values["paper_bleu_original_quotes"]
-    assert round(original, 2) == 100 > 99 > paper
-    assert lines[1:3] == [
-        f"the paper's BLEU {paper:.2f}  {values['paper_signature']}",
-        "the paper's BLEU, original quotes 100.00  "
-        f"{values['paper_signature_original_quotes']}",
-    ]
-    assert "|refquotes:ascii|" in lines[1]
-    assert "refquotes" not in lines[2]

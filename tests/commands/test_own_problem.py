@@ -100,18 +100,6 @@ def test_the_problem_flag_has_priority_over_the_set(run):
     assert origin["description"] == "my_corpus:Numbers, train"
 
 
-def test_rejects_other_data(place, run):
-    table = place.path / "tables" / "train.tsv"
-    before = table.read_text()
-    table.write_text(before + "eleven\telf\n")
-    try:
-        completed = run("train", *TRAIN)
-    finally:
-        table.write_text(before)
-    assert run_command.is_one_clear_line(completed)
-    assert f"{MODEL} holds a model with other settings: data " in completed.err
-
-
 def test_translation_does_not_need_the_module(place):
     model = str(place.path / MODEL)
     completed = run_command.run("translate", "--model_dir", model, stdin=b"one\n")

@@ -71,7 +71,7 @@ def train(folder):
     )
 
 
-def test_training_ends_with_the_scores_of_the_test_trees(parser):
+def test_training_learns_a_small_grammar_and_scores_the_test_trees(parser):
     folder, result = parser
     assert result.keys() >= {*FIGURES, *COUNTS, "f1_repaired_as_0", "f1_errors_as_0"}
     assert "bleu" not in result
@@ -81,20 +81,8 @@ def test_training_ends_with_the_scores_of_the_test_trees(parser):
     header, *rows = (folder / "model/validation_log.tsv").read_text().splitlines()
     assert header == "step\tloss\tgreedy_f1"
     assert len(rows) == 1
-
-
-def test_a_parser_learns_a_small_grammar(parser):
     # A test has time for only a hundred steps; guessing would score about 50.
-    _, result = parser
-    assert result["f1"] > 80
-    assert result["tagging"] > 80
-
-
-def test_the_same_command_reuses_the_score(parser):
-    folder, result = parser
-    completed = train(folder)
-    assert json.loads(completed.out) == result
-    assert "reusing the score in" in completed.err
+    assert min(result["f1"], result["tagging"]) > 80
 
 
 def test_evaluate_and_parseval_give_the_same_figures(parser, tmp_path):

@@ -125,21 +125,3 @@ def test_ctrl_c_saves_and_prints_how_to_resume_with_a_given_vocabulary(
     assert completed.status == 0, completed.err
     assert json.loads(completed.out)["steps"] >= 2
     assert "resuming from step" in completed.err or "steps are done" in completed.err
-
-
-@pytest.mark.medium
-def test_changes_are_accepted_only_by_name(trained_copy):
-    # The warm-up is longer, so that the model is not scored again.
-    overrides = "dropout=0.3,warmup_steps=9,train_steps=5"
-    arguments = trained_copy.arguments(overrides)[:-1]
-    completed = run_command.run("train", *arguments)
-    assert run_command.is_one_clear_line(completed)
-    assert "dropout was 0.1, is now 0.3" in completed.err
-    assert "warmup_steps was 2, is now 9" in completed.err
-    accepted = ("--accept_changes", "dropout,warmup_steps")
-    completed = run_command.run("train", *arguments, *accepted)
-    assert completed.status == 0, completed.err
-    assert "resuming from step 4" in completed.out
-    written = (trained_copy.model_dir / "hparams.yaml").read_text(encoding="utf-8")
-    assert "\ndropout: 0.3\n" in written
-    assert "\nwarmup_steps: 9\n" in written

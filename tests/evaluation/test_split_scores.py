@@ -15,7 +15,6 @@ from t2t_repro.evaluation.split_scores import (
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.texts.translation import Translation
-from tests import tiny
 
 
 class TableTranslator:
@@ -107,11 +106,6 @@ def test_newstest2014_has_paper_bleu_with_both_references(shared_dir):
     )
     assert 98 < score.paper_bleu < 99
     assert figures_of(json.loads(json.dumps(asdict(score)))) == score.figures()
-
-
-def test_result_of_training_is_the_score_of_the_test_split(trained):
-    assert trained.result["sentences"] == tiny.SIZES["test"]
-    assert 0 < trained.result["seconds"] < 60
 
 
 TREES = [

@@ -1,9 +1,7 @@
 """Behavior common to both kinds of tokenizer, and loading of vocabulary files."""
 
 import hashlib
-import json
 import random
-import subprocess
 
 import pytest
 import tensorflow as tf
@@ -12,7 +10,6 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import cut_rows
 from t2t_repro.tokenizers.vocabulary import SUFFIXES, build_vocabulary
-from tests import forks
 
 LINES = [
     f"{subject} {verb} {number} {thing} ." if number % 3 else f"Grüße, {subject}!"
@@ -160,44 +157,6 @@ def test_saved_tokenizer_equals_the_original(tokenizer, path, tmp_path):
     reloaded = load_tokenizer(tmp_path)
     assert reloaded.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()
     assert reloaded.vocab_size == tokenizer.vocab_size
-
-
-@pytest.mark.medium
-def test_exported_tokenizer_runs_without_this_package(tokenizer, tmp_path):
-    module = tf.Module()
-    module.tokenizer = tokenizer
-    text = tf.TensorSpec([None], tf.string, name="text")
-    ids = tf.TensorSpec([None, None], tf.int32, name="ids")
-    signatures = {
-        "encode": tf.function(
-            lambda text: {"ids": tokenizer.encode(text).to_tensor()}, [text]
-        ),
-        "decode": tf.function(lambda ids: {"text": tokenizer.decode(ids)}, [ids]),
-    }
-    tf.saved_model.save(module, str(tmp_path), signatures=signatures)
-    texts = [text for text in ODD_TEXTS + LINES if len(text) <= 100]
-    program = """
-import json, sys
-import tensorflow as tf, tensorflow_text
-model = tf.saved_model.load(sys.argv[1])
-texts = json.loads(sys.argv[2])
-ids = model.signatures["encode"](text=tf.constant(texts))["ids"]
-back = model.signatures["decode"](ids=ids)["text"]
-assert not any(name.split(".")[0] == "t2t_repro" for name in sys.modules)
-print(json.dumps([ids.numpy().tolist(), [text.decode() for text in back.numpy()]]))
-"""
-
-    run = subprocess.run(
-        [forks.python(), "-c", program, str(tmp_path), json.dumps(texts)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert run.returncode == 0, run.stderr
-    loaded_ids, loaded_texts = json.loads(run.stdout)
-    expected = tokenizer.encode(tf.constant(texts)).to_tensor().numpy().tolist()
-    assert loaded_ids == expected
-    assert loaded_texts == texts
 
 
 def test_rejects_a_missing_vocabulary(tmp_path):
