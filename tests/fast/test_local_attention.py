@@ -7,7 +7,7 @@ import tensorflow as tf
 from t2t_repro.fast.local_attention import attend_locally, window_bias, windows_of
 from t2t_repro.layers import local_attention
 from t2t_repro.layers.attention import MASKED
-from t2t_repro.layers.masks import causal_mask, padding_mask
+from tests.layers.test_local_attention import masks
 
 HEADS, D_K, D_V = 3, 4, 5
 
@@ -25,27 +25,16 @@ def no_dropout(weights):
     return weights
 
 
-def masks(length):
-    """Returns the padding and causal masks, a mask of packed sentences, and None."""
-    ids = np.ones((2, length), np.int32)
-    ids[1, 3:] = 0
-    segments = np.ones((2, length), np.int32)
-    segments[0, 3:] = 2
-    same = segments[:, :, None] == segments[:, None, :]
-    causal = np.array(causal_mask(length))
-    return {
-        "none": None,
-        "padding": np.array(padding_mask(ids))[:, None],
-        "causal": causal[:, None],
-        "packed": (same & causal)[:, None],
-    }
+def with_heads(mask):
+    """Adds the axis of heads to a mask."""
+    return None if mask is None else mask[:, None]
 
 
 @pytest.mark.parametrize("radius", [1, 2, 5])
 @pytest.mark.parametrize("length", [1, 4, 5, 11, 12])
 @pytest.mark.parametrize("kind", ["none", "padding", "causal", "packed"])
 def test_windows_equal_the_reference(radius, length, kind):
-    mask = masks(length)[kind]
+    mask = with_heads(masks(length)[kind])
     arguments = (*projected(length, seed=length), mask, radius, no_dropout)
     expected = local_attention.attend_locally.reference(*arguments).numpy()
     result = attend_locally(*arguments).numpy()
@@ -63,6 +52,7 @@ def test_unknown_sizes_give_the_same_result():
     for kind, mask in masks(9).items():
         if mask is None:
             continue
+        mask = with_heads(mask)
         any_size = [None, 1, None if kind in ("causal", "packed") else 1, None]
 
         @tf.function(
