@@ -78,19 +78,32 @@ def tokenizer(folder: Path) -> Tokenizer:
     return load_tokenizer(path)
 
 
-def random_model(**settings: Any) -> Transformer:
-    """Builds a model with reproducible random weights, including norms and biases.
+def random_model(
+    vocab_size: int = VOCAB_SIZE,
+    spread: float = 0.3,
+    target_vocab_size: int | None = None,
+    **settings: Any,
+) -> Transformer:
+    """Builds a model with random weights, which are the same in every call.
 
-    The weights are large, so that different hypotheses have different scores.
+    The weights, including norms and biases, are large, so that different hypotheses
+    have different scores.
+
+    Args:
+        vocab_size: Number of tokens in the (source) vocabulary, V.
+        spread: Standard deviation of the noise that is added to the initial weights.
+        target_vocab_size: V of the target vocabulary; None for a shared vocabulary.
+        **settings: Hyper-parameters that replace the defaults.
     """
     from t2t_repro.hparams import HParams
     from t2t_repro.runs.model_dir import build_model
 
     sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1, "seed": 1}
-    model = build_model(HParams(**(sizes | settings)), VOCAB_SIZE)
-    generator = np.random.default_rng(settings.get("seed", 1))
+    hparams = HParams(**(sizes | settings))
+    model = build_model(hparams, vocab_size, target_vocab_size)
+    generator = np.random.default_rng(hparams.seed)
     for variable in model.trainable_variables:
-        variable.assign(variable + generator.normal(0, 0.3, variable.shape))
+        variable.assign(variable + generator.normal(0, spread, variable.shape))
     return model
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_repro.data.manifest import Origin
 from t2t_repro.data.shards import load_shards, write_shards
@@ -13,6 +12,7 @@ from t2t_repro.data.skipped_pairs import (
     too_long,
     write_skipped_pairs,
 )
+from tests.data.test_shards import CodePointTokenizer
 
 ORIGIN = Origin("files", "data-1", "train.en and train.de", "en", "de")
 # Lines 2, 3 and 25 to 54 have an empty side; lines 1 and 5 have a long side.
@@ -24,27 +24,10 @@ PAIRS = [
 ]
 
 
-class CharacterTokenizer:
-    """Tokenizer with one token per character: code point + 2; EOS at the end."""
-
-    vocab_size = 60_000
-    fingerprint = "vocabulary-1"
-
-    def encode(self, text):
-        """Encodes string (batch,) to ragged int32 (batch, None)."""
-        points = tf.strings.unicode_decode(text, "UTF-8") + 2
-        return tf.concat([points, tf.ones_like(points[:, :1])], axis=1)
-
-    @property
-    def target(self):
-        """Tokenizer of the targets."""
-        return self
-
-
 @pytest.fixture
 def directory(tmp_path):
     path = tmp_path / "train"
-    write_shards(PAIRS, CharacterTokenizer(), path, "train", ORIGIN)
+    write_shards(PAIRS, CodePointTokenizer(), path, "train", ORIGIN)
     return path
 
 

@@ -6,10 +6,7 @@ import tensorflow as tf
 
 from t2t_repro.fast.normalization import normalize, normalize_by_reductions
 from t2t_repro.layers import functional
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+from tests.arrays import random
 
 
 def compiled(*arguments):

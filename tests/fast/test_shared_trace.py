@@ -8,16 +8,13 @@ from t2t_repro import fast
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.layers.stacks import Decoder, Encoder
+from tests.arrays import random
 
 IDS = np.array([[5, 6, 7, 1], [8, 1, 0, 0]])
 SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 20}
 DROPOUT = {"dropout": 0.1, "attention_dropout": 0.1, "ffn_dropout": 0.1}
 D_MODEL = 12
 NUM_LAYERS = 2
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 INPUTS = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1), tf.constant([3, 4])

@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from t2t_repro.fast.cached_decoder import KVCacheDecoder
 from t2t_repro.fast.static_decoder import StaticDecoder, transpose_step_weights
-from t2t_repro.hparams import HParams
-from t2t_repro.models.transformer import Transformer
+from tests import tiny
 
 VOCAB_SIZE = 23
 INPUTS = np.array([[5, 6, 7, 1, 0]], np.int32)
@@ -24,14 +23,7 @@ KINDS = {
 @pytest.fixture(params=KINDS, scope="module")
 def model(request):
     """Returns a model with random weights, including norms and biases."""
-    model = Transformer.from_hparams(
-        HParams(**SIZES, **KINDS[request.param]), VOCAB_SIZE
-    )
-    model.build()
-    generator = np.random.default_rng(1)
-    for variable in model.trainable_variables:
-        variable.assign(variable + generator.normal(0, 0.2, variable.shape))
-    return model
+    return tiny.random_model(VOCAB_SIZE, 0.2, **SIZES, **KINDS[request.param])
 
 
 def static_decoder(model):
@@ -70,8 +62,7 @@ def test_reordered_hypotheses_keep_their_own_past(model):
 
 @pytest.mark.parametrize(("d_k", "d_v", "is_folded"), [(6, 6, True), (4, 6, False)])
 def test_folds_a_short_source(d_k, d_v, is_folded):
-    model = Transformer.from_hparams(HParams(**SIZES, d_k=d_k, d_v=d_v), VOCAB_SIZE)
-    model.build()
+    model = tiny.random_model(VOCAB_SIZE, **SIZES, d_k=d_k, d_v=d_v)
     decoder = static_decoder(model)
     cache = decoder.start(tf.constant(INPUTS)).layers[0]
     # 3 heads and 5 source tokens.

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 
 from t2t_repro import layers
+from tests.arrays import random
 
 SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 12}
 # Written out because Keras' serialization imports TensorFlow, even for other backends.
@@ -31,10 +32,6 @@ class Case(NamedTuple):
     inputs: list[np.ndarray]
     options: Mapping[str, Any] = MappingProxyType({})
     width: int = 8
-
-
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def attention(kind: type[keras.layers.Layer], **sizes: Any) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_repro import layers
-from tests.keras_api.every_layer import random
+from tests.arrays import random
 
 BATCH, TARGET, SOURCE, HEADS = 2, 3, 5, 2
 X, MEMORY = random(BATCH, TARGET, 8), random(BATCH, SOURCE, 6, seed=1)

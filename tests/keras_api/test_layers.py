@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from t2t_repro import layers
 from tests import sixteen_bits
-from tests.keras_api.every_layer import CASES, SIZES, called, random
+from tests.arrays import random
+from tests.keras_api.every_layer import CASES, SIZES, called
 
 EVERY_LAYER = pytest.mark.parametrize("name", CASES)
 WITH_WEIGHTS = pytest.mark.parametrize(

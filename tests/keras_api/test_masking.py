@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import layers
-from tests.keras_api.every_layer import SIZES, random
+from tests.arrays import random
+from tests.keras_api.every_layer import SIZES
 
 IDS = np.array([[5, 6, 7, 1, 0], [8, 1, 0, 0, 0]])
 TOKENS = IDS != 0

@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import layers
-from tests.keras_api.every_layer import CASES, SIZES, random
+from tests.arrays import random
+from tests.keras_api.every_layer import CASES, SIZES
 
 # Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
 pytestmark = pytest.mark.filterwarnings(

@@ -7,10 +7,7 @@ import tensorflow as tf
 
 from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.seeded_dropout import dropout_seed
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+from tests.arrays import random
 
 
 def built(channels, scale, bias):

@@ -8,10 +8,7 @@ import tensorflow as tf
 from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
 from t2t_repro.layers.masks import causal_mask, padding_mask
 from t2t_repro.layers.seeded_dropout import dropout_seed
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+from tests.arrays import random
 
 
 def built(num_heads=2, channels=12, d_k=4, d_v=5, **options):

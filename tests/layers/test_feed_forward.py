@@ -8,10 +8,7 @@ import tensorflow as tf
 
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.seeded_dropout import dropout_seed
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+from tests.arrays import random
 
 
 def test_equals_equation_2_at_every_position():

@@ -8,11 +8,8 @@ from t2t_repro.layers.functional import apply_layers, linear, normalize, tied_lo
 from t2t_repro.layers.label_smoothing import (
     entropy_of_smoothing,
 )
+from tests.arrays import random
 from tests.sixteen_bits import needs
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def wide(*arrays):

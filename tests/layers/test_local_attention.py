@@ -10,12 +10,9 @@ from t2t_repro.layers.local_attention import (
     near,
 )
 from t2t_repro.layers.masks import causal_mask, padding_mask
+from tests.arrays import random
 
 D_MODEL = 12
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import tensorflow as tf
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.layers.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
+from tests.arrays import random
 
 IDS = np.array([[5, 6, 7, 1], [8, 1, 0, 0]])
 SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 20}
@@ -25,10 +26,6 @@ ENCODER = {
     "feed_forward_residual": NORM,
 }
 DECODER = ENCODER | {"cross_attention": ATTENTION, "cross_attention_residual": NORM}
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def filled(layer):

@@ -8,10 +8,8 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast.cached_decoder import KVCacheDecoder
-from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.transformer import Transformer
-from tests import golden
+from tests import golden, tiny
 from tests.decoding.results import beam_search
 
 CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]
@@ -47,14 +45,7 @@ def decoder_class(request):
 @pytest.fixture(params=KINDS, scope="module")
 def model(request):
     """A model with random weights, including norms and biases."""
-    model = Transformer.from_hparams(
-        HParams(**SIZES, **KINDS[request.param]), VOCAB_SIZE
-    )
-    model.build()
-    generator = np.random.default_rng(1)
-    for variable in model.trainable_variables:
-        variable.assign(variable + generator.normal(0, 0.2, variable.shape))
-    return model
+    return tiny.random_model(VOCAB_SIZE, 0.2, **SIZES, **KINDS[request.param])
 
 
 @cache

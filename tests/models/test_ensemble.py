@@ -5,10 +5,9 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.ensemble import EnsembleDecoder
-from t2t_repro.runs.model_dir import build_model
+from tests import tiny
 from tests.decoding.results import beam_search
 
 VOCAB_SIZE = 23
@@ -17,20 +16,14 @@ SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3}
 BEAM = 3
 
 
-def random_model(seed, vocab_size=VOCAB_SIZE, **settings):
-    model = build_model(HParams(**(SIZES | settings), seed=seed), vocab_size)
-    generator = np.random.default_rng(seed)
-    for variable in model.trainable_variables:
-        variable.assign(variable + generator.normal(0, 0.3, variable.shape))
-    return model
-
-
 @pytest.fixture(scope="module")
 def models():
     """Two models that have only the vocabulary in common."""
     return (
-        random_model(1, num_layers=1),
-        random_model(2, num_layers=2, norm="pre", d_k=5, d_v=2),
+        tiny.random_model(VOCAB_SIZE, **SIZES),
+        tiny.random_model(
+            VOCAB_SIZE, **SIZES, seed=2, num_layers=2, norm="pre", d_k=5, d_v=2
+        ),
     )
 
 
@@ -127,6 +120,6 @@ def test_rejects_incompatible_decoders(models):
     with pytest.raises(ValueError, match="equal beam sizes"):
         EnsembleDecoder([CachedDecoder(models[0], 1), CachedDecoder(models[1], 2)])
     with pytest.raises(ValueError, match="numbers of softmax rows"):
-        ensemble(models[0], random_model(3, vocab_size=24, num_layers=1))
+        ensemble(models[0], tiny.random_model(24, **SIZES))
     with pytest.raises(ValueError, match="an ensemble needs"):
         EnsembleDecoder([])
