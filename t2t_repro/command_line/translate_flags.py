@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,18 +144,16 @@ def read_options(args: Any, hparams: HParams) -> TranslationOptions:
     from t2t_repro.translation.options import TranslationOptions, spell_in_commands
 
     _check_dependent_flags(args)
-    sampling = placeholders = terms = None
+    sampling = placeholders = None
     if args.sampling:
         settings = {name: getattr(args, name) for name in _SAMPLING_FLAGS}
         sampling = Sampling(**{k: v for k, v in settings.items() if v is not None})
     if args.placeholders:
         placeholders = Placeholders(args.placeholders, "--placeholders")
-    if args.terms is not None:
-        terms = read_terms(Path(args.terms))
     options = TranslationOptions(
         sampling=sampling,
         placeholders=placeholders,
-        terms=terms,
+        terms=None if args.terms is None else {},
         prefixes=args.prefix_file is not None,
         **{name: getattr(args, name) for name in _OPTIONS},
     )
@@ -162,6 +161,8 @@ def read_options(args: Any, hparams: HParams) -> TranslationOptions:
         options.check(hparams, spell_in_commands)
     except ValueError as error:
         raise UserError(str(error)) from None
+    if args.terms is not None:
+        return replace(options, terms=read_terms(Path(args.terms)))
     return options
 
 

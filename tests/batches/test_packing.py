@@ -4,17 +4,14 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
 from t2t_repro.batches.batching import BatchingConfig, plan_epoch
 from t2t_repro.batches.packing import pack_rows
 from t2t_repro.data.encoded_pairs import EncodedPairs
-from t2t_repro.system.atomic_file import read_lines
-from t2t_repro.tokenizers.load import load_tokenizer
-from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests import properties
+from tests.batches.test_batching import random_lengths
 
 SIDES = ("inputs", "targets")
 LENGTHS = st.lists(
@@ -27,14 +24,6 @@ CONFIGS = st.builds(
     tokens_per_microbatch=st.integers(30, 200),
     packed_length=st.integers(30, 80),
 )
-
-
-def random_lengths(pairs=2000):
-    """Returns correlated source and target lengths, int (pairs, 2)."""
-    rng = np.random.default_rng(8)
-    source = np.clip(rng.gamma(4.0, 4.0, pairs), 2, 60)
-    target = np.clip(source * rng.uniform(0.7, 1.4, pairs), 2, 60)
-    return np.stack([source, target], axis=1).astype(np.int32)
 
 
 def rows_of(plan):
@@ -104,7 +93,7 @@ def test_epochs_contain_every_pair_once_in_batches_of_one_shape(lengths, config,
 
 
 def test_epochs_differ_in_the_pairs_of_a_row_and_in_the_order_of_rows():
-    lengths = random_lengths()
+    lengths = random_lengths(2000, seed=8)
     config = BatchingConfig(1000, "packed", packed_length=100)
     one, again, two = (
         rows_of(plan_epoch(lengths, config, 3, epoch)) for epoch in (0, 0, 1)
@@ -143,7 +132,7 @@ def test_batch_has_as_many_rows_as_the_bounds_allow(tokens, bound, rows, microba
 def test_every_device_has_the_same_number_of_equal_micro_batches(devices):
     bound = 25_000 // devices
     config = BatchingConfig(25_000, "packed", 256, bound, rows_multiple=8)
-    plan = plan_epoch(random_lengths(), config, 1, 0)
+    plan = plan_epoch(random_lengths(2000, seed=8), config, 1, 0)
     assert plan.distinct_shapes == 1
     assert set(np.diff(plan.firsts, append=plan.microbatches)) == {devices}
 
@@ -203,26 +192,3 @@ def test_gathered_rows_equal_those_of_tensor2tensor(shared_dir):
     for side in SIDES:
         for ids, packed in zip(batch[side].tolist(), golden["packed"], strict=True):
             assert ids == packed[side] + [0] * (width - len(packed[side]))
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize(
-    ("corpus", "ratio"),
-    [("multi30k/train", 0.96), ("wmt_newstest/en-de/newstest2017-ende", 0.94)],
-)
-def test_most_positions_of_real_text_are_tokens(shared_dir, tmp_path, corpus, ratio):
-    sides = [
-        read_lines(shared_dir / "corpora" / f"{corpus}.{lang}") for lang in ("en", "de")
-    ]
-    vocabulary = tmp_path / "vocab.model"
-    # More lines would hardly change the lengths.
-    lines = [line for side in sides for line in side[:5000]]
-    build_vocabulary("sentencepiece", lines, 8000, vocabulary)
-    tokenizer = load_tokenizer(vocabulary)
-    tokens = [tokenizer.encode(tf.constant(side)).row_lengths() for side in sides]
-    config = BatchingConfig(25_000, "packed", packed_length=256)
-    plan = plan_epoch(np.stack(tokens, axis=1), config, 1, 0)
-    assert len(plan.order) == len(sides[0])
-    assert plan.token_ratio >= ratio
-    assert plan.distinct_shapes == 1
-    assert plan.shapes[0, 1:].tolist() == [256, 256]

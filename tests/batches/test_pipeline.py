@@ -73,16 +73,6 @@ def test_each_epoch_contains_every_pair_once_with_matching_sides(pairs, bound):
         assert sorted(numbers) == list(range(200))
 
 
-@pytest.mark.parametrize("bound", [0, 100])
-def test_pair_numbers_match_the_batch_of_the_step(pairs, bound):
-    config = BatchingConfig(400, tokens_per_microbatch=bound)
-    per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
-    step = per_epoch + 2
-    (rows,) = take(pipeline.batches(pairs, config, 9, start_step=step), 1)
-    numbers = pipeline.pair_numbers(pairs, config, seed=9, step=step)
-    assert [source[0] - 2 for source, _ in rows if any(source)] == numbers.tolist()
-
-
 def sentences_of(row):
     """Returns the sentences of a packed row, each a list of ids that ends in EOS."""
     ids = np.array(row)

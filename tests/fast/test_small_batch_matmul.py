@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.fast import small_batch_matmul
+from t2t_repro.fast import small_batch_matmul, thresholds
 from t2t_repro.fast.small_batch_matmul import (
     StepMatmuls,
     halved,
@@ -23,8 +23,9 @@ ROWS = [1, 15, 16, 33]
 
 @pytest.fixture(params=[False, True])
 def avx512(request, monkeypatch):
-    monkeypatch.setattr(small_batch_matmul, "uses_avx512", lambda: request.param)
-    monkeypatch.setattr(small_batch_matmul, "_MAX_COPIED", 1024 * 1024)
+    for module in (small_batch_matmul, thresholds):
+        monkeypatch.setattr(module, "uses_avx512", lambda: request.param)
+    monkeypatch.setattr(small_batch_matmul, "MAX_COPIED_WEIGHTS", 1024 * 1024)
     return request.param
 
 

@@ -110,7 +110,7 @@ def test_missing_data_set_offline_is_reported_with_the_remedy(tmp_path, offline)
     assert "\n" not in message
     assert "Name or service not known" in message
     assert 'tfds.builder("wmt14_translate/de-en", data_dir="tfds")' in message
-    assert message.endswith(f"{tmp_path}/tfds/wmt14_translate/de-en.")
+    assert message.endswith(f"{tmp_path}/tfds/wmt14_translate/de-en")
 
 
 def test_default_folder_is_that_of_tfds(tmp_path, monkeypatch):

@@ -122,52 +122,13 @@ def train(loop, arrays, count):
     return np.array(recorder.results)
 
 
-@pytest.fixture(scope="module")
-def used_loop(step_6, tmp_path_factory):
-    """Returns a loop, which is traced once, and the initial values of its variables."""
-    _, _, directory = step_6
+@pytest.mark.medium
+def test_resumed_training_equals_tensor2tensor(step_6):
+    arrays, _, directory = step_6
     hparams = directory.hparams().replace(eval_steps=0)
     model = directory.model(directory.checkpoint())
     strategy = tf.distribute.get_strategy()
-    loop = TrainingLoop(model, hparams, strategy, tmp_path_factory.mktemp("loop"))
-    variables = [*loop.weights.values(), *loop.state.values()]
-    return loop, [(variable, variable.numpy()) for variable in variables]
-
-
-@pytest.fixture
-def loop(used_loop):
-    """Returns a loop at step 0."""
-    loop, initial = used_loop
-    for variable, value in initial:
-        variable.assign(value)
-    loop.step = 0
-    return loop
-
-
-@pytest.mark.medium
-def test_six_steps_give_the_moments_of_the_checkpoint(step_6, loop):
-    arrays, _, directory = step_6
-    start = from_t2t(
-        golden.t2t_variables(arrays),
-        {name: tuple(v.shape) for name, v in loop.weights.items()},
-        "post",
-    )
-    for name, variable in loop.weights.items():
-        variable.assign(start[name])
-    losses, rates = train(loop, arrays, 6).T
-    np.testing.assert_allclose(losses, arrays["losses"], atol=1e-5)
-    np.testing.assert_allclose(rates, arrays["learning_rates"], rtol=1e-6)
-    theirs = directory.checkpoint().tensors("optimizer")
-    for name, moment in loop.state.items():
-        np.testing.assert_allclose(
-            moment.numpy(), theirs.read(name), atol=1e-5, err_msg=name
-        )
-
-
-@pytest.mark.medium
-def test_resumed_training_equals_tensor2tensor(step_6, loop):
-    arrays, _, directory = step_6
-    loop.checkpoint_dir = directory.checkpoint_dir
+    loop = TrainingLoop(model, hparams, strategy, directory.checkpoint_dir)
     assert loop.restore() == 6
     losses, rates = train(loop, arrays, 3).T
     assert loop.step == int(STEPS_7_TO_9["global_step"]) == 9
@@ -270,12 +231,6 @@ def test_vocabulary_file_may_have_any_name(tmp_path):
     assert (tokenizer.vocab_size, tokenizer.file_name) == (20, "vocab.subwords")
     with pytest.raises(UserError, match=r"--vocab_file .*none: No such file"):
         load_vocabulary(tmp_path / "none")
-
-
-def test_rejects_a_directory_that_is_not_empty(step_6, tmp_path):
-    (tmp_path / "mine").write_text("x", encoding="utf-8")
-    with pytest.raises(UserError, match=r"--model_dir .* exists and is not empty"):
-        import_model(lambda: pytest.fail("the model was read"), tmp_path)
 
 
 def test_imports_into_an_empty_directory(shared_dir, tmp_path):
