@@ -162,7 +162,7 @@ def unescaped(contents):
     ],
 )
 def test_rejects_unsupported_options_of_sentencepiece(contents, name):
-    with pytest.raises(UserError, match=f"support SentencePiece's {name}; omit"):
+    with pytest.raises(UserError, match=f"support SentencePiece's {name}; use visualize"):
         live_tokenizer(contents(), "vocab.model")
 
 
