@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
-from figures import heads, norm_order, positions, scaling
+from figures import norm_order, positions, scaling
 
 from t2t_repro.data.prepared_data import prepare
 from t2t_repro.hparams import HParams
@@ -31,20 +30,6 @@ def test_gradient_size_is_the_norm_of_the_softmax_jacobian():
     assert scaling.gradient_size(np.zeros((1, 2))) == pytest.approx(0.5)
     # The gradient vanishes if one key has all the weight.
     assert scaling.gradient_size(np.array([[1e4, 0, 0]])) == 0
-
-
-def test_a_silenced_head_adds_nothing():
-    model = tiny.random_model(num_layers=1)
-    attention = model.encoder.layer_0.self_attention
-    kernel = attention.output_projection.kernel.numpy()
-    outputs = np.random.default_rng(1).normal(size=(1, 2, 3, attention.d_v))
-    silent = outputs.copy()
-    silent[:, 1] = 0
-    expected = attention.merge_heads(tf.constant(silent, tf.float32)).numpy()
-    with heads.silenced(attention, 1):
-        merged = attention.merge_heads(tf.constant(outputs, tf.float32))
-        np.testing.assert_allclose(merged, expected, atol=1e-5)
-    np.testing.assert_array_equal(attention.output_projection.kernel, kernel)
 
 
 @pytest.mark.medium
