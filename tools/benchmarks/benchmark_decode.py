@@ -33,10 +33,7 @@ from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.system.cores import usable_cores
 
 OURS, PEER = "t2t_repro", "ctranslate2"
-TASKS = {
-    OURS: "decoding.t2t_repro",
-    PEER: "ctranslate2_search.translate",
-}
+TASKS = {OURS: "decoding.t2t_repro", PEER: "ctranslate2_search.translate"}
 FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
 INT8, XLA_INT8 = f"{OURS} int8", f"{OURS} int8, XLA"
 BFLOAT16 = f"{OURS} bfloat16"

@@ -27,7 +27,6 @@ from t2t_repro.command_line import cli
 from t2t_repro.system.atomic_file import read_lines
 
 HERE, THERE = "in process", "export"
-MEBIBYTE = 2**20
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -56,10 +55,9 @@ def measure(
     `tables` is updated after each batch. Tokens are counted in the translations of the
     model, including EOS.
     """
-    export_dir = folder / "exported"
-    version = str(export_dir / "1")
-    fields = vars(args) | {"export_dir": str(export_dir)}
-    command = [sys.executable, str(PEERS / "run_export.py"), version]
+    version = folder / "exported" / "1"
+    fields = vars(args) | {"export_dir": str(version.parent)}
+    command = [sys.executable, str(PEERS / "run_export.py"), str(version)]
     requests = [
         {"signature": "serving_default", "inputs": {"text": batch}} for batch in batches
     ]
@@ -77,7 +75,7 @@ def measure(
             here = answer
         report.add_turn(speed, name, answer, tokens=here["tokens"])
         if name == THERE:
-            tables["export"] = {THERE: export_figures(here, answer, Path(version))}
+            tables["export"] = {THERE: export_figures(here, answer, version)}
             tables["speed: ratios"] = report.ratios(speed, [(THERE, HERE)])
             equal = sum(map(str.__eq__, *texts.values()))
             speed[THERE]["equal lines"] = f"{equal} of {len(texts[THERE])}"
@@ -93,13 +91,13 @@ def export_figures(here: Result, there: Result, version: Path) -> Result:
     """
     sizes = (file.stat().st_size for file in version.rglob("*") if file.is_file())
     return {
-        "MiB on disk": sum(sizes) / MEBIBYTE,
+        "MiB on disk": sum(sizes) / 2**20,
         "parameters": here["parameters"],
         "s to export": here["export_seconds"],
         "s to load": there["load_seconds"],
         "first batch (s)": there["first_request_seconds"],
-        "MiB after first batch": there["memory_loaded"] / MEBIBYTE,
-        report.MEMORY: there["memory"] / MEBIBYTE,
+        "MiB after first batch": there["memory_loaded"] / 2**20,
+        report.MEMORY: there["memory"] / 2**20,
     }
 
 

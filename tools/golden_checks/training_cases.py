@@ -57,8 +57,8 @@ class Training:
         sizes = vocab_sizes(sheet.names("var/"))
         model, hparams = build(sheet, *sizes)
         self.model = model
-        rows, length = sheet.arrays["targets_0"].shape
-        length = max(length, sheet.arrays["inputs_0"].shape[1])
+        shapes = [sheet.arrays[f"{side}_0"].shape for side in ("inputs", "targets")]
+        rows, length = np.max(shapes, axis=0).tolist()
         self.tokens = rows * length
         self.additions = model_additions(hparams, (rows, length), sizes[1])
         # The reference steps ran without dropout, regardless of the hyper-parameters.
