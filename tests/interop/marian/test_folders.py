@@ -280,6 +280,9 @@ def test_rejects_a_manipulated_npz(tmp_path):
         for _ in range(2):
             file.writestr("a.npy", b"")
     assert "not an npz file" in import_error(folder)
+    # NumPy stores objects as pickles, which are not loaded.
+    np.savez(path, a=np.array([{}], object))
+    assert "damaged" in import_error(folder)
 
 
 def test_activation_flag_only_selects_the_form_of_gelu(tmp_path):

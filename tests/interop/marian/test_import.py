@@ -117,46 +117,6 @@ def test_rejects_an_unsupported_option_by_name(tmp_path, option):
     assert [path.name for path in tmp_path.iterdir()] == ["marian"]
 
 
-def truncate_weights(folder):
-    path = folder / "model.npz"
-    path.write_bytes(path.read_bytes()[:-300])
-
-
-def remove_last_piece(folder):
-    path = folder / "vocab.yml"
-    path.write_text("\n".join(path.read_text().splitlines()[:-1]))
-
-
-def write_pickled_weights(folder):
-    np.savez(folder / "model.npz", Wemb=np.array([{}], object))
-
-
-def empty_source_spm(folder):
-    (folder / "source.spm").write_bytes(b"")
-
-
-DAMAGES = {
-    "not an npz file": truncate_weights,
-    "belong to different models": remove_last_piece,
-    "damaged": write_pickled_weights,
-    "no such file": lambda folder: (folder / "vocab.yml").unlink(),
-    "download of the model": lambda folder: (folder / "target.spm").unlink(),
-    "found none": lambda folder: (folder / "decoder.yml").unlink(),
-    "not valid YAML": lambda folder: (folder / "vocab.yml").write_text("{: ["),
-    "SentencePiece": empty_source_spm,
-}
-
-
-@pytest.mark.parametrize("message", DAMAGES)
-def test_rejects_damaged_and_missing_files_in_one_line(tmp_path, message):
-    folder = SmallMarian().write(tmp_path / "marian")
-    DAMAGES[message](folder)
-    with pytest.raises(UserError, match=message) as error:
-        import_model(lambda: read(folder), tmp_path / "model")
-    assert "\n" not in str(error.value)
-    assert [path.name for path in tmp_path.iterdir()] == ["marian"]
-
-
 def test_rejects_wrong_surplus_and_missing_weights(tmp_path):
     small = SmallMarian()
     small.arrays["decoder_l1_self_Wq"] = np.zeros((3, 8), np.float32)
