@@ -57,15 +57,23 @@ def forked_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def sixteen_cores(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def tensorflow_log(
+    caplog: pytest.LogCaptureFixture,
 ) -> Iterator[pytest.LogCaptureFixture]:
-    """Simulates 16 cores, so that 16 threads start; yields TensorFlow's Python log."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(16))
+    """Yields TensorFlow's Python log, which contains warnings about retracing."""
     logger = logging.getLogger("tensorflow")
     logger.addHandler(caplog.handler)
     yield caplog
     logger.removeHandler(caplog.handler)
+
+
+@pytest.fixture
+def sixteen_cores(
+    monkeypatch: pytest.MonkeyPatch, tensorflow_log: pytest.LogCaptureFixture
+) -> pytest.LogCaptureFixture:
+    """Simulates 16 cores, so that 16 threads start; returns `tensorflow_log`."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(16))
+    return tensorflow_log
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,8 @@ class Tokenizer(tf.Module):
         Returns:
             Ids, int32 `(batch, None)`, ragged.
         """
-        pieces = self._encode_graph(tf.convert_to_tensor(text, tf.string))
+        encode = self._encode_graph.get_concrete_function()
+        pieces = encode(tf.convert_to_tensor(text, tf.string))
         end = tf.fill([pieces.nrows(), 1], tf.constant(EOS_ID, tf.int32))
         return tf.concat([pieces, tf.RaggedTensor.from_tensor(end)], axis=1)
 
@@ -123,7 +124,8 @@ class Tokenizer(tf.Module):
         """
         if not isinstance(ids, tf.RaggedTensor):
             ids = tf.RaggedTensor.from_tensor(ids)
-        return self._decode_graph(tf.cast(ids.with_row_splits_dtype("int64"), tf.int32))
+        decode = self._decode_graph.get_concrete_function()
+        return decode(tf.cast(ids.with_row_splits_dtype("int64"), tf.int32))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes the vocabulary file into a directory, atomically."""
@@ -135,7 +137,9 @@ class Tokenizer(tf.Module):
         self.save(directory)
         shutil.copy(plain_tokenizer.__file__, directory)
 
-    # Eager calls also use graphs: one call replaces dozens.
+    # Eager calls also use graphs: one call replaces dozens. Callers use the concrete
+    # function, because TensorFlow counts the calls of a `tf.function` for all tokenizers
+    # together and would log a warning about retracing.
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def _encode_graph(self, text: tf.Tensor) -> tf.RaggedTensor:
         with tf.device("CPU"):  # TensorFlow keeps strings in CPU memory

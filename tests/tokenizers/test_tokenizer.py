@@ -150,6 +150,17 @@ def test_encoding_works_inside_a_dataset(tokenizer):
     assert rows == tokenizer.encode(tf.constant(LINES)).to_list()
 
 
+def test_many_tokenizers_cause_no_retracing_warning(path, tmp_path, tensorflow_log):
+    kind = next(each for each in SUFFIXES if path.suffix == SUFFIXES[each])
+    for number in range(8):
+        other = tmp_path / f"{number}{path.suffix}"
+        build_vocabulary(kind, LINES, SIZES[kind] + number, other)
+        tokenizer = load_tokenizer(other)
+        ids = tokenizer.encode(tf.constant(LINES[:2]))
+        assert to_strings(tokenizer.decode(ids)) == LINES[:2]
+    assert tensorflow_log.text == ""
+
+
 def test_saved_tokenizer_equals_the_original(tokenizer, path, tmp_path):
     tokenizer.save(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
