@@ -195,7 +195,13 @@ class CompiledSearcher(ParallelSearcher):
             sentences: Number of sentences.
             source: Number of tokens of the longest source.
         """
-        shortest = pad_length(source)
+        shape = self._find_shape(sentences, pad_length(source))
+        if self._compile_after and shape and not self._search_few.is_up_to_date():
+            return None
+        return shape
+
+    def _find_shape(self, sentences: int, shortest: int) -> Shape | None:
+        """Returns the shape of the program for sentences of a padded length."""
         if not self._compile_after:
             shape = sentences, shortest
             return shape if self._is_supported(shape) else None
@@ -208,7 +214,7 @@ class CompiledSearcher(ParallelSearcher):
             # After an error, the other search continues.
             if compiled.done() and not compiled.exception()
         ]
-        return min(shapes) if shapes and self._search_few.is_up_to_date() else None
+        return min(shapes, default=None)
 
     def add(self, sentences: int, source: int, seconds: float) -> None:
         """Adds the time of another search; may start to compile for the same shape.
@@ -216,7 +222,7 @@ class CompiledSearcher(ParallelSearcher):
         The arguments are those of `find_program`, and the time in seconds.
         """
         shape = sentences, pad_length(source)
-        ready = self.find_program(*shape)
+        ready = self._find_shape(*shape)
         if (ready and ready[0] == sentences) or not self._is_supported(shape):
             return
         # The first search of a process also traces, which is not repeated.
