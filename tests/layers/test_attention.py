@@ -1,12 +1,10 @@
-"""Attention equals arithmetic by hand and Keras' own layer."""
+"""Attention equals arithmetic by hand; `tests/keras_api` compares it with Keras'."""
 
-import keras
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
-from t2t_repro.layers.masks import causal_mask, padding_mask
+from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from tests.arrays import random
 
@@ -15,26 +13,6 @@ def built(num_heads=2, channels=12, d_k=4, d_v=5, **options):
     layer = MultiHeadAttention(num_heads, d_k, d_v, **options)
     layer.build((None, None, channels), (None, None, channels))
     return layer
-
-
-def keras_layer(ours, targets, sources, keys=None):
-    """Returns Keras' layer with the same weights, built for these inputs."""
-    width = ours.output_projection.units
-    theirs = keras.layers.MultiHeadAttention(
-        ours.num_heads, ours.d_k, ours.d_v, use_bias=False, output_shape=width
-    )
-    keys = sources if keys is None else keys
-    theirs.build(targets.shape, sources.shape, keys.shape)
-    heads = ours.num_heads
-    query, key, value = (
-        layer.kernel.numpy().reshape(-1, heads, layer.units // heads)
-        for layer in (ours.query, ours.key, ours.value)
-    )
-    output = ours.output_projection.kernel.numpy().reshape(heads, -1, width)
-    expected = {"query": query, "key": key, "value": value, "output": output}
-    for weight in theirs.weights:
-        weight.assign(expected[weight.path.split("/")[-2].replace("attention_", "")])
-    return theirs
 
 
 def test_masked_softmax_equals_probabilities_by_hand():
@@ -85,70 +63,6 @@ def test_equals_the_formula_of_the_paper_in_float64():
     result, scores = layer(x, memory, return_attention_scores=True)
     np.testing.assert_allclose(result, expected, atol=2e-6)
     np.testing.assert_allclose(scores, np.stack(weights_of_heads, 1), atol=1e-6)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("d_k", "d_v"), [(4, 4), (4, 7), (6, 3)])
-def test_equals_the_keras_layer(d_k, d_v, causal):
-    ours = built(d_k=d_k, d_v=d_v)
-    x = random(2, 5, 12)
-    ids = np.array([[3, 4, 5, 6, 1], [3, 4, 1, 0, 0]])
-    masks = {"attention_mask": (ids != 0)[:, None, :], "use_causal_mask": causal}
-    expected = keras_layer(ours, x, x)(x, x, **masks)
-    np.testing.assert_allclose(ours(x, x, **masks), expected, atol=2e-6)
-
-
-def test_keys_can_differ_from_values():
-    query, value, key = random(2, 3, 12), random(2, 5, 7, seed=1), random(2, 5, 9)
-    ours = MultiHeadAttention(2, 4, 5)
-    output, scores = ours(query, value, key, return_attention_scores=True)
-    theirs = keras_layer(ours, query, value, key)
-    expected = theirs(query, value, key, return_attention_scores=True)
-    np.testing.assert_allclose(output, expected[0], atol=2e-6)
-    np.testing.assert_allclose(scores, expected[1], atol=2e-6)
-
-
-@pytest.mark.parametrize(
-    "shape", [(5,), (1, 5), (3, 5), (1, 3, 5), (2, 1, 5), (2, 3, 5)]
-)
-def test_a_mask_up_to_rank_3_applies_to_all_heads(shape):
-    layer = built()
-    x, memory = random(2, 3, 12), random(2, 5, 12, seed=1)
-    mask = np.random.default_rng(4).random(shape) < 0.6
-    mask[..., 0] = True
-    _, weights = layer(x, memory, attention_mask=mask, return_attention_scores=True)
-    visible = np.broadcast_to(np.broadcast_to(mask, (2, 3, 5))[:, None], (2, 2, 3, 5))
-    np.testing.assert_array_equal(np.array(weights) > 0, visible)
-
-
-def test_a_mask_of_rank_4_has_an_axis_for_heads():
-    layer = built()
-    x, memory = random(2, 3, 12), random(2, 5, 12, seed=1)
-    mask = np.random.default_rng(4).random((2, 2, 3, 5)) < 0.6
-    mask[..., 0] = True
-    _, weights = layer(x, memory, attention_mask=mask, return_attention_scores=True)
-    np.testing.assert_array_equal(np.array(weights) > 0, mask)
-
-
-def test_all_masks_are_combined():
-    layer = built()
-    x, memory = random(2, 5, 12), random(2, 5, 12, seed=1)
-    generator = np.random.default_rng(5)
-    value, key = (generator.random((2, 5)) < 0.7 for _ in range(2))
-    attention_mask = generator.random((2, 5, 5)) < 0.7
-    value[:, 0] = key[:, 0] = attention_mask[..., 0] = True
-    _, weights = layer(
-        x,
-        memory,
-        attention_mask=attention_mask,
-        use_causal_mask=True,
-        value_mask=value,
-        key_mask=key,
-        return_attention_scores=True,
-    )
-    visible = attention_mask & value[:, None] & key[:, None] & np.array(causal_mask(5))
-    expected = np.broadcast_to(visible[:, None], (2, 2, 5, 5))
-    np.testing.assert_array_equal(np.array(weights) > 0, expected)
 
 
 def test_masked_keys_and_values_do_not_affect_the_output():
