@@ -8,11 +8,14 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.interop.marian.importer import read
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.generate import generate
 from t2t_repro.system.atomic_file import read_lines
-from tests.decoding.marian_decoder import MarianDecoder
-from tests.decoding.results import hypothesis, with_limits
+from tests.decoding.results import hypothesis
+from tests.interop.marian.vectors import from_program_ids, orders
 
-ACTIVATIONS = {"a_opus": "swish", "b_relu_labels": "relu", "c_gelu_separate": "gelu"}
+MODELS = ("a_opus", "b_relu_labels", "c_gelu_separate")
 # Length limits of the recorded searches; Transformers counts the start token.
 LIMITS = {
     "marian": {"length_factor": 3.0, "extra_length": 0},
@@ -47,7 +50,7 @@ CASES = [
 CASES.remove(("a_opus", "marian", "beam4_normalize_1"))
 MORE_CASES = [
     (case, program, name)
-    for case in ACTIVATIONS
+    for case in MODELS
     for program, names in SEARCHES.items()
     for name in names
     if (case, program, name) not in CASES
@@ -55,9 +58,11 @@ MORE_CASES = [
 
 
 @cache
-def decoder_of(folder, program):
-    """Returns a model with a program's position encoding and epsilon."""
-    return MarianDecoder(folder / "marian", ACTIVATIONS[folder.name], program)
+def imported(folder, program):
+    """Returns the model of a program, its tokenizer and the program's target ids."""
+    source = read(folder / program, positions=program)
+    model = source.build(source.hparams.replace(dropout=0.0))
+    return model, source.tokenizer, orders(folder / program, source.tokenizer)[1]
 
 
 @pytest.mark.medium
@@ -67,10 +72,10 @@ def decoder_of(folder, program):
 )
 def test_hypotheses_equal_those_of_the_program(shared_dir, case, program, name):
     folder = shared_dir / "marian" / case
-    decoder = decoder_of(folder, program)
+    model, tokenizer, order = imported(folder, program)
     expected = json.loads((folder / f"{program}.json").read_text(encoding="utf-8"))
     beam_size, alpha = SEARCHES[program][name]
-    unknown = decoder.tokenizer.target.unknown_id
+    unknown = tokenizer.target.unknown_id
     search = DecodingConfig(
         beam_size,
         alpha,
@@ -80,19 +85,18 @@ def test_hypotheses_equal_those_of_the_program(shared_dir, case, program, name):
         **LIMITS[program],
     )
 
+    decoder = CachedDecoder(model, beam_size)
+
     @tf.function(autograph=False)
     def run(inputs):
-        limits = search.longest(tf.math.count_nonzero(inputs, 1, dtype=tf.int32))
-        return with_limits(search, decoder, inputs, limits)
+        return generate(search, decoder, inputs)
 
-    inputs = decoder.tokenizer.encode(tf.constant(expected["sources"])).to_tensor()
-    result = run(inputs)
-    ours = decoder.orders[-1].ours
+    result = run(tokenizer.encode(tf.constant(expected["sources"])).to_tensor())
     for n, line in enumerate(expected[name]):
         if n in OTHER_INPUTS[program]:
             continue
         rows = [line["ids"]] if isinstance(line["ids"][0], int) else line["ids"]
-        theirs = [tuple(ours[token] for token in row) for row in rows]
+        theirs = [tuple(from_program_ids(row, order)) for row in rows]
         assert [hypothesis(row) for row in result.ids[n]][: len(theirs)] == theirs
         scores = line.get("score", line.get("sequences_scores"))
         if scores is not None:
@@ -103,7 +107,8 @@ def test_hypotheses_equal_those_of_the_program(shared_dir, case, program, name):
 @pytest.mark.parametrize("program", LIMITS)
 def test_1000_translations_equal_those_of_the_program(shared_dir, program):
     folder = shared_dir / "marian" / "a_opus"
-    decoder = decoder_of(folder, program)
+    model, tokenizer, _ = imported(folder, program)
+    decoder = CachedDecoder(model, 4)
     search = DecodingConfig(4, 0.0, algorithm=program, **LIMITS[program])
     corpus = shared_dir / "corpora" / "multi30k" / "test_2016_flickr.en"
     lines = read_lines(corpus)
@@ -111,10 +116,8 @@ def test_1000_translations_equal_those_of_the_program(shared_dir, program):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def translate(texts):
-        inputs = decoder.tokenizer.encode(texts).to_tensor()
-        limits = search.longest(tf.math.count_nonzero(inputs, 1, dtype=tf.int32))
-        result = with_limits(search, decoder, inputs, limits)
-        return decoder.tokenizer.target.decode(result.ids[:, 0])
+        result = generate(search, decoder, tokenizer.encode(texts).to_tensor())
+        return tokenizer.target.decode(result.ids[:, 0])
 
     translations = []
     for start in range(0, len(lines), 50):
