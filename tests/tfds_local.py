@@ -1,18 +1,10 @@
-"""Writes a local data set that TFDS uses in place of a download.
-
-This is for tests, and for trying the WMT problems offline:
-
-    python tests/tfds_local.py --data_dir D --pairs 4000 --source F --target G
-    python -m t2t_repro.train --hparams big --data_dir D --train_steps 2
-"""
+"""Writes a local data set that TFDS uses in place of a download."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from pathlib import Path
 
 WMT14_ENDE = "wmt14_translate/de-en"
@@ -55,35 +47,3 @@ def write_local_dataset(
             disable_shuffling=True,
         )
     return Path(builder.data_dir)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Writes a data set from two text files and prints the path of its folder."""
-    parser = argparse.ArgumentParser(description="Writes a local TFDS data set.")
-    parser.add_argument("--data_dir", required=True, help="data directory of commands")
-    parser.add_argument("--source", required=True, help="English text file")
-    parser.add_argument("--target", required=True, help="translation of the text file")
-    parser.add_argument(
-        "--pairs", type=int, default=4000, help="number of training pairs"
-    )
-    parser.add_argument(
-        "--held_out", type=int, default=100, help="number of pairs of val and of test"
-    )
-    parser.add_argument("--dataset", default=WMT14_ENDE, help="TFDS name/configuration")
-    args = parser.parse_args(argv)
-    sizes = {"train": args.pairs, "validation": args.held_out, "test": args.held_out}
-    with (
-        open(args.source, encoding="utf-8") as sources,
-        open(args.target, encoding="utf-8") as targets,
-    ):
-        lines = zip(sources, targets, strict=False)
-        pairs = ((source.rstrip("\n"), target.rstrip("\n")) for source, target in lines)
-        splits = {split: list(islice(pairs, size)) for split, size in sizes.items()}
-    if any(len(splits[split]) < size for split, size in sizes.items()):
-        parser.error(f"{args.source} has fewer than {sum(sizes.values()):,} lines")
-    print(write_local_dataset(args.data_dir, splits, args.dataset))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -233,22 +233,6 @@ def test_reinserts_quotes_if_the_parameters_list_their_tags(evalb):
         assert (result.words, result.correct_tags) == (5, 4)
 
 
-def test_malformed_gold_tree_is_reported_with_its_line(tmp_path):
-    gold, test = tmp_path / "gold", tmp_path / "test"
-    gold.write_text(f"{DOG}\n{DOG[:-1]}\n")
-    test.write_text(f"{DOG}\n{DOG}\n")
-    with pytest.raises(UserError, match=r"gold, line 2: closing brackets are missing"):
-        parseval_files(str(gold), str(test))
-
-
-def test_rejects_files_of_different_length(tmp_path):
-    gold, test = tmp_path / "gold", tmp_path / "test"
-    gold.write_text(f"{DOG}\n{DOG}\n")
-    test.write_text(f"{DOG}\n")
-    with pytest.raises(UserError, match=r"gold has 2 lines but .*test has 1"):
-        parseval_files(str(gold), str(test))
-
-
 def test_default_parameters_are_collins(evalb):
     assert read_parameters(str(evalb / "prm/COLLINS.prm")) == Parameters()
 

@@ -46,19 +46,6 @@ def test_reads_a_prepared_data_set_from_english_to_german(data_dir, offline):
     assert list(problem.pairs("test")) == _SPLITS["test"]
 
 
-def test_tfds_reads_the_local_data_set(data_dir):
-    import tensorflow_datasets as tfds
-
-    dataset = tfds.load(
-        "wmt14_translate/de-en",
-        split="train[:2]",
-        data_dir=str(data_dir / "tfds"),
-        download=False,
-    )
-    texts = [example["de"].decode() for example in tfds.as_numpy(dataset)]
-    assert texts == ["Satz 0 für „uns“", "Satz 1 für „uns“"]
-
-
 def test_description_names_newstest_only_at_its_size(data_dir):
     problem = problems.create("translate_ende_wmt14", str(data_dir))
     assert problem.description("test") == (
