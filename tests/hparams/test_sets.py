@@ -256,14 +256,6 @@ def test_rejects_an_invalid_file_by_path(text, words, tmp_path):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_saved_set_is_read_back_unchanged(name, tmp_path):
-    saved = hparams.load(f"{name},seed=11")
-    saved.save(tmp_path / "hparams.yaml")
-    assert hparams.read(tmp_path / "hparams.yaml") == saved
-    assert hparams.load(str(tmp_path / "hparams.yaml")) == saved
-
-
 def test_saved_set_is_plain_yaml_with_descriptions(tmp_path):
     text = hparams.load("big").to_yaml()
     assert yaml.safe_load(text) == hparams.load("big").to_dict()
