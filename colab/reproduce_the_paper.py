@@ -106,11 +106,11 @@ del model
 from t2t_repro.batches.batching import plan_epoch
 from t2t_repro.data.prepared_data import prepare
 from t2t_repro.problems import create
-from t2t_repro.training.procedure import batching_of
+from t2t_repro.training.procedure import make_batching_config
 
 chosen = hparams.load(SET)
 data = prepare(create(PROBLEM, "paper/data"), chosen, Path("paper/data"), print)
-plan = plan_epoch(data.train.lengths, batching_of(chosen), chosen.seed, 0)
+plan = plan_epoch(data.train.lengths, make_batching_config(chosen), chosen.seed, 0)
 print("an epoch:", plan.summary())
 figure, ax = plt.subplots(figsize=(6, 3))
 ax.hist(data.train.lengths, bins=range(0, 60, 2), label=["source", "target"])

@@ -17,7 +17,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--last",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         help="number of checkpoints to average (default: the model's average_last; "
         "all of the present data if there are fewer)",
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server
-from t2t_repro.system.atomic_file import bounded_lines, decode_lines
+from t2t_repro.system.atomic_file import decode_lines, truncate_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.plain_tokenizer import PlainTokenizer, load
 
@@ -29,14 +29,14 @@ def _parser() -> cli.ArgumentParser:
     add("--host", default="localhost", help="host name of the server")
     add(
         "--port",
-        type=cli.at_least(1, 65_535),
+        type=cli.int_range(1, 65_535),
         help=f"port of the server (default: {PORTS['grpc']} for grpc, {PORTS['rest']} "
         "for rest)",
     )
     add("--model", required=True, help="name of the model on the server")
     add(
         "--version",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         help="version of the model (default: the newest)",
     )
     add(
@@ -46,17 +46,17 @@ def _parser() -> cli.ArgumentParser:
         "(export --input ids)",
     )
     add("--protocol", choices=tuple(PORTS), default="grpc", help="protocol of requests")
-    add("--batch_size", type=cli.at_least(1), default=32, help="lines per request")
-    add("--concurrency", type=cli.at_least(1), default=4, help="simultaneous requests")
+    add("--batch_size", type=cli.int_range(1), default=32, help="lines per request")
+    add("--concurrency", type=cli.int_range(1), default=4, help="simultaneous requests")
     add(
         "--timeout",
-        type=cli.between(0.001, 86_400),
+        type=cli.float_range(0.001, 86_400),
         default=60.0,
         help="seconds to wait for a response",
     )
     add(
         "--retries",
-        type=cli.at_least(0),
+        type=cli.int_range(0),
         default=6,
         help="retries per request if the server is busy or unreachable, at most 8 s "
         "apart",
@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.timeout,
         args.retries,
     )
-    raw = bounded_lines(sys.stdin.buffer, _MOST_BYTES)
+    raw = truncate_lines(sys.stdin.buffer, _MOST_BYTES)
     notes: list[str] = []
     cut = 0
     # On a terminal each line is translated immediately.

@@ -164,9 +164,9 @@ def _test_set(args: Namespace) -> TestSet:
     from t2t_repro.evaluation import test_sets
 
     if directory is None or args.reference_file:
-        test_set = test_sets.of_files(args.source_file, args.reference_file, language)
+        test_set = test_sets.read_files(args.source_file, args.reference_file, language)
     else:
-        test_set = test_sets.of_split(directory.problem(), args.split or "test")
+        test_set = test_sets.load_split(directory.problem(), args.split or "test")
     if test_set.is_trees and (args.hypothesis_file or args.compare or args.comet_dir):
         raise UserError(
             f"--model_dir {args.model_dir} is a parser, but --hypothesis_file, "
@@ -178,13 +178,13 @@ def _test_set(args: Namespace) -> TestSet:
 
 def _tokenizer(args: Namespace, test_set: TestSet) -> str:
     """Returns the tokenizer of BLEU, and prints a line if it replaces a better one."""
-    from t2t_repro.evaluation.bleu import check_tokenizer, tokenizer_for
+    from t2t_repro.evaluation.bleu import check_tokenizer, select_tokenizer
 
     if test_set.is_trees and (args.tokenize or args.lowercase):
         raise UserError("--tokenize and --lowercase are for translations, not trees")
     if args.tokenize:
         return check_tokenizer(args.tokenize)
-    tokenizer = tokenizer_for(test_set.target_lang, test_set.references[0])
+    tokenizer = select_tokenizer(test_set.target_lang, test_set.references[0])
     if tokenizer.note and not test_set.is_trees:
         cli.log(tokenizer.note)
     return tokenizer.name
@@ -219,7 +219,7 @@ def _translations(
     loaded = load_to_translate(
         directory,
         args.checkpoint if origin == args.model_dir else "best",
-        *model_flags.precision_of(args),
+        *model_flags.select_precision(args),
     )
     options = TranslationOptions(
         beam_size=args.beam_size,

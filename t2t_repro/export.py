@@ -61,7 +61,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--max_input_length",
-        type=cli.at_least(2),
+        type=cli.int_range(2),
         help="subwords to which longer texts are cut, EOS included (default: 512, and "
         "128 for LiteRT)",
     )

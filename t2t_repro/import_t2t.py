@@ -44,7 +44,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--target_space_id",
-        type=cli.at_least(0),
+        type=cli.int_range(0),
         default=0,
         help="target_space_id of tensor2tensor's problem (default: 0)",
     )

@@ -53,7 +53,7 @@ def _load(args: Any, lines: int | None) -> Prepared:
     # If the best hypothesis is not a tree over the words, a lower-ranked one may be.
     nbest = args.beam_size or hparams.beam_size
     options = replace(translate_flags.read_options(args, hparams), nbest=nbest)
-    precision = model_flags.precision_of(args)
+    precision = model_flags.select_precision(args)
     loaded = load_to_translate(directory, args.checkpoint, *precision)
     translator = build_translator(loaded, options)
     trees = Parser(translator)

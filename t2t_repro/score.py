@@ -41,7 +41,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--tokens_per_batch",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         default=2048,
         help="maximum number of positions per batch on each side, padding included",
     )
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             progress=bar.update,
         ):
             corpus.add(score)
-            write = _as_json if args.json else _as_text
+            write = _format_json if args.json else _format_text
             print(write(score, args.normalize))
     if args.json:
         print(json.dumps(corpus.to_dict() | {"checkpoint": loaded.checkpoints[0]}))
@@ -91,7 +91,7 @@ def _check(source_file: str, target_file: str) -> None:
             pass
 
 
-def _as_text(score: "PairScore", normalize: bool) -> str:
+def _format_text(score: "PairScore", normalize: bool) -> str:
     """Returns the score, the number of tokens and each token's score, tab-separated.
 
     Backslashes, tabs and carriage returns in the tokens are escaped.
@@ -104,7 +104,7 @@ def _as_text(score: "PairScore", normalize: bool) -> str:
     return "\t".join(columns)
 
 
-def _as_json(score: "PairScore", normalize: bool) -> str:
+def _format_json(score: "PairScore", normalize: bool) -> str:
     values: dict[str, Any] = {"log_prob": score.log_prob, "symbols": score.symbols}
     if normalize:
         values["normalized"] = score.normalized

@@ -49,7 +49,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--train_steps",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         help="total number of training steps (default: the set's)",
     )
     _add_device_flags(parser)
@@ -100,7 +100,7 @@ def _add_device_flags(parser: cli.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--replicas",
-        type=cli.at_least(0),
+        type=cli.int_range(0),
         default=0,
         help="number of GPUs, or of virtual CPUs without a GPU, for --strategy "
         "mirrored (default: all GPUs)",
@@ -156,10 +156,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         result = train_and_score(run)
     if result is None:
         raise KeyboardInterrupt
-    from t2t_repro.evaluation.split_scores import figures_of
+    from t2t_repro.evaluation.split_scores import format_scores
 
     text = f"the model is in {run.model_dir.path}"
-    figures = figures_of(result)
+    figures = format_scores(result)
     if figures is not None:
         text = f"{figures}\non {result['split']}\n{text}"
     cli.print_result(text, result, args.json)

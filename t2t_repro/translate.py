@@ -67,7 +67,7 @@ def _load(args: Any, lines: int | None) -> Prepared:
             f"compiling the search for {lines:,} lines in batches of one (disable with "
             "--no-xla)"
         )
-    precision = model_flags.precision_of(args)
+    precision = model_flags.select_precision(args)
     loaded = load_to_translate(directory, args.checkpoint, *precision, compiled)
     # The attention of an ensemble's first model aligns the words.
     aligner = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)

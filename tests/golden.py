@@ -9,7 +9,7 @@ import tensorflow as tf
 from golden_checks.t2t_variables import assign_from_t2t, vocab_sizes
 
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.tensor2tensor.hparams import to_hparams
+from t2t_repro.interop.tensor2tensor.hparams import translate_hparams
 from t2t_repro.models.transformer import Transformer
 
 # By default, GPUs since Ampere round the inputs of float32 matmuls to 10-bit
@@ -33,7 +33,7 @@ def t2t_variables(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def hparams_of(arrays: dict[str, np.ndarray]) -> HParams:
     """Converts the tensor2tensor hparams of a case to `HParams` without dropout."""
     t2t: dict[str, Any] = json.loads(str(arrays["hparams_json"]))
-    return to_hparams(t2t, vocab_size=100).replace(
+    return translate_hparams(t2t, vocab_size=100).replace(
         dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, max_length=8
     )
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from ablation.rows import BASE, ROWS, changes
-from ablation.table import as_markdown, summary
+from ablation.table import format_markdown, summary
 from benchmarks.in_turn import failure
 from benchmarks.report import machine, say
-from flags import one_of, parser, several
+from flags import choice, parser, several
 from model_costs import parameters
 
 from t2t_repro import hparams
@@ -73,11 +73,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs trials without a result and prints the table."""
     args = parser(
         __doc__,
-        ("rows", several(one_of(("all", *ROWS))), "all", "rows, separated by commas"),
+        ("rows", several(choice(("all", *ROWS))), "all", "rows, separated by commas"),
         ("hparams", cli.path, BASE, "base hyper-parameter set with overrides"),
-        ("seeds", several(cli.at_least(0)), "1", "random seeds, separated by commas"),
+        ("seeds", several(cli.int_range(0)), "1", "random seeds, separated by commas"),
         ("work_dir", cli.path, None, "folder for the models and the table"),
-        ("jobs", cli.at_least(1), 1, "number of concurrent trials"),
+        ("jobs", cli.int_range(1), 1, "number of concurrent trials"),
         ("problem", str, None, "problem to train on (default: that of the base set)"),
         *((name, str, None, "see t2t_repro.train") for name in DATA_FLAGS),
         ("count", bool, False, "print only the parameters of each row"),
@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     # Counting the parameters of checkpoints needs TensorFlow.
     cli.start_tensorflow(args.verbose)
     work_dir = Path(args.work_dir)
-    trials = list(trials_of(rows, base, args.seeds, work_dir))
+    trials = list(make_trials(rows, base, args.seeds, work_dir))
     work_dir.mkdir(parents=True, exist_ok=True)
     description = machine()
     with ThreadPoolExecutor(args.jobs) as pool:
@@ -105,13 +105,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             # Writes a table of the finished trials after each trial.
             summaries = _summaries(trials)
             result: dict[str, Any] = {"machine": description, "rows": summaries}
-            text = as_markdown(summaries)
+            text = format_markdown(summaries)
             write_text_atomically(work_dir / f"{TABLE}.md", text)
             _write_json(work_dir / f"{TABLE}.json", result)
     cli.print_result(text, result, args.json)
 
 
-def trials_of(
+def make_trials(
     rows: Sequence[str], base: HParams, seeds: Sequence[int], work_dir: Path
 ) -> Iterator[Trial]:
     """Yields the trials of all rows and seeds, ordered by seed.

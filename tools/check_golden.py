@@ -24,13 +24,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError(f"--golden_dir {args.golden_dir}: no such folder")
     cli.start_tensorflow(args.verbose)
     import tensorflow as tf
-    from golden_checks.folder import checked
+    from golden_checks.folder import check_files
 
     # By default, NVIDIA GPUs since Ampere round the inputs of float32 matmuls to TF32.
     tf.config.experimental.enable_tensor_float_32_execution(False)
 
     findings = []
-    for sheet in checked(args.golden_dir):
+    for sheet in check_files(args.golden_dir):
         findings += sheet.findings()
         if not args.json:
             print("\n".join(finding.line() for finding in sheet.findings()), flush=True)

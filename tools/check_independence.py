@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("checkpoint", cli.path, "best", "see t2t_repro.translate"),
         ("input_file", cli.path, REQUIRED, "file with one sentence per line"),
         ("saved_model", str, None, "version folder of an export to check as well"),
-        ("batch_sizes", several(cli.at_least(1)), "1,7,32,128", "sentences per batch"),
+        ("batch_sizes", several(cli.int_range(1)), "1,7,32,128", "sentences per batch"),
     ).parse_args(argv)
     lines = read_lines(args.input_file)
     cli.start_tensorflow(args.verbose)
@@ -91,18 +91,18 @@ def translations(
     random.Random(1).shuffle(order)
     mixed = [lines[n] for n in order]
 
-    def translated(lines: list[str], batch_size: int, window: int) -> Translations:
+    def translate(lines: list[str], batch_size: int, window: int) -> Translations:
         results = translator.translate_lines(lines, batch_size, window)
         return [(each.text, each.score) for each in results]
 
-    def in_order(shuffled: Translations) -> Translations:
+    def restore_order(shuffled: Translations) -> Translations:
         return [each for _, each in sorted(zip(order, shuffled, strict=True))]
 
-    yield "one by one", translated(lines, 1, 1)
+    yield "one by one", translate(lines, 1, 1)
     for size in args.batch_sizes:
-        yield f"batches of {size} by length", translated(lines, size, len(lines))
-        shuffled = translated(mixed, size, size)
-        yield f"batches of {size}, shuffled", in_order(shuffled)
+        yield f"batches of {size} by length", translate(lines, size, len(lines))
+        shuffled = translate(mixed, size, size)
+        yield f"batches of {size}, shuffled", restore_order(shuffled)
     if args.saved_model:
         import tensorflow_text  # noqa: F401  # Registers the tokenizer's ops.
 
@@ -113,7 +113,7 @@ def translations(
                 result = signature(text=tf.constant(mixed[n : n + size]))
                 texts = [text.decode() for text in result["translations"].numpy()]
                 served += zip(texts, result["scores"].numpy().tolist(), strict=True)
-            yield f"SavedModel, {size} shuffled", in_order(served)
+            yield f"SavedModel, {size} shuffled", restore_order(served)
 
 
 def compare(name: str, expected: Translations, other: Translations) -> Comparison:

@@ -123,7 +123,7 @@ def _name_in_wheel(name: str) -> str:
     return f"t2t_repro/{name}" if name.startswith("configs/") else name
 
 
-def names_in(archive: Path) -> set[str]:
+def list_files(archive: Path) -> set[str]:
     """Returns the files in a wheel or an sdist, by their names in a wheel."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
@@ -135,7 +135,7 @@ def names_in(archive: Path) -> set[str]:
 
 def check_contents(archive: Path, root: Path) -> None:
     """Raises UserError unless an archive has exactly the package's files."""
-    expected, names = package_files(root), names_in(archive)
+    expected, names = package_files(root), list_files(archive)
     missing = sorted(expected - names)
     if missing:
         raise UserError(f"{archive.name} lacks {', '.join(missing)}; see setup.cfg")

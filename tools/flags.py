@@ -40,7 +40,7 @@ def several(kind: Callable[[str], Value]) -> Callable[[str], list[Value]]:
     return lambda text: [kind(part.strip()) for part in text.split(",") if part]
 
 
-def one_of(known: Collection[str]) -> Callable[[str], str]:
+def choice(known: Collection[str]) -> Callable[[str], str]:
     """Returns a flag type: one of the given names."""
 
     def name(text: str) -> str:

@@ -164,15 +164,17 @@ class Injector:
         """Waits until training starts; returns the time of the start."""
         while _STARTED not in self._log(folder).read_text(encoding="utf-8"):
             if process.poll() is not None:
-                raise self._failed(folder, process)
+                raise self._training_failure(folder, process)
             time.sleep(0.002)
         return time.monotonic()
 
     def _finish(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
         if process.wait() != 0:
-            raise self._failed(folder, process)
+            raise self._training_failure(folder, process)
 
-    def _failed(self, folder: Path, process: subprocess.Popen[bytes]) -> UserError:
+    def _training_failure(
+        self, folder: Path, process: subprocess.Popen[bytes]
+    ) -> UserError:
         name = f"training in {folder}"
         return failure(name, self._log(folder), process.returncode)
 
@@ -251,11 +253,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, kills and compares training runs, and prints the results."""
     args = parser(
         __doc__,
-        ("kills", cli.at_least(1), 20, "number of kills"),
-        ("seed", cli.at_least(0), 1, "random seed of the kill times"),
+        ("kills", cli.int_range(1), 20, "number of kills"),
+        ("seed", cli.int_range(0), 1, "random seed of the kill times"),
         ("hparams", cli.path, HPARAMS, "hyper-parameter set with overrides"),
         ("strategy", str, "one_device", "see t2t_repro.train"),
-        ("replicas", cli.at_least(0), 0, "see t2t_repro.train"),
+        ("replicas", cli.int_range(0), 0, "see t2t_repro.train"),
         ("work_dir", cli.path, None, "empty or new folder to keep differing models in"),
     ).parse_args(argv)
     cli.start_tensorflow(args.verbose)

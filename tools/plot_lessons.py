@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.report import say
 from figures import style
-from flags import REQUIRED, one_of, parser
+from flags import REQUIRED, choice, parser
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.atomic_file import iterate_pairs
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser(
         __doc__,
         ("output_dir", cli.path, REQUIRED, "folder for the figures"),
-        ("only", one_of(FIGURES), None, only),
+        ("only", choice(FIGURES), None, only),
         ("model_dir", cli.path, None, "heads: model directory of a trained model"),
         ("checkpoint", cli.path, "best", "heads: see t2t_repro.translate"),
         ("source_file", cli.path, None, "heads: file with one sentence per line"),
@@ -47,12 +47,12 @@ def main(argv: Sequence[str] | None = None) -> None:
             None,
             "heads: file with the reference translations",
         ),
-        ("lines", cli.at_least(1), 200, "heads: number of sentences to translate"),
+        ("lines", cli.int_range(1), 200, "heads: number of sentences to translate"),
         ("data_dir", cli.path, "data", "norm_order: folder for the prepared corpus"),
-        ("steps", cli.at_least(20), 400, "norm_order: steps of each run"),
-        ("seed", cli.at_least(0), 1, "norm_order: random seed of the runs"),
+        ("steps", cli.int_range(20), 400, "norm_order: steps of each run"),
+        ("seed", cli.int_range(0), 1, "norm_order: random seed of the runs"),
     ).parse_args(argv)
-    folder = style.checked_folder(args.output_dir)
+    folder = style.check_folder(args.output_dir)
     arguments: dict[str, tuple[Any, ...]] = {}
     if args.only == "heads":
         for name in HEADS:
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     result: dict[str, Any] = {}
     for name in [args.only] if args.only else QUICK:
-        with style.styled():
+        with style.use_style():
             draw = importlib.import_module(f"figures.{name}").draw
             figure, facts = draw(*arguments.get(name, ()))
             folder.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ class Treebank:
                 key = (parent, tree[begin][0].label)
                 self._constituents[key].append(tree[begin:end])
 
-    def recombined(
+    def recombine(
         self, generator: random.Random, probability: float, most_words: int
     ) -> str:
         """Draws a tree and replaces its constituents at random.
@@ -68,13 +68,13 @@ class Treebank:
             Tree in bracket notation.
         """
         for _ in range(_TRIES):
-            tree = self._replaced(generator.choice(self._trees), generator, probability)
+            tree = self._replace(generator.choice(self._trees), generator, probability)
             words = [word for mark, word in tree if mark.kind is Kind.WORD]
             if len(words) <= most_words:
                 break
         return spell([mark for mark, _ in tree], words)
 
-    def _replaced(
+    def _replace(
         self, tree: Sequence[Piece], generator: random.Random, probability: float
     ) -> list[Piece]:
         """Replaces constituents top-down; replacements are not changed further."""
@@ -98,17 +98,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser(
         __doc__,
         ("data_dir", cli.path, REQUIRED, "folder of the treebank"),
-        ("trees", cli.at_least(1), 60_000, "number of trees to write"),
+        ("trees", cli.int_range(1), 60_000, "number of trees to write"),
         ("probability", cli.share, 0.2, "probability of replacing a constituent"),
-        ("most_words", cli.at_least(1), 60, "maximum words per tree"),
-        ("seed", cli.at_least(0), 1, "random seed"),
+        ("most_words", cli.int_range(1), 60, "maximum words per tree"),
+        ("seed", cli.int_range(0), 1, "random seed"),
     ).parse_args(argv)
     treebank = Treebank(problems.create(WSJ_ONLY, args.data_dir).pairs("train"))
     path = Path(args.data_dir) / "semi.trees"
     generator = random.Random(args.seed)
     with new_text_file(path) as file:
         for _ in tqdm(range(args.trees), unit=" trees", disable=None):
-            tree = treebank.recombined(generator, args.probability, args.most_words)
+            tree = treebank.recombine(generator, args.probability, args.most_words)
             file.write(f"{tree}\n")
     text = f"wrote {args.trees:,} trees to {path}"
     cli.print_result(text, {"file": str(path), "trees": args.trees}, args.json)

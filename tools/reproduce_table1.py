@@ -43,15 +43,15 @@ _CROSSOVERS = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, measures the layers, and writes and prints the table."""
-    sizes = several(cli.at_least(2))
+    sizes = several(cli.int_range(2))
     args = parser(
         __doc__,
         ("output_dir", cli.path, REQUIRED, "folder for the table and the figure"),
         ("lengths", sizes, LENGTHS, "values of n (positions)"),
         ("widths", sizes, WIDTHS, "values of d (channels), multiples of 8"),
-        ("radius", cli.at_least(1), 8, "radius of restricted self-attention"),
-        ("kernel", cli.at_least(2), 3, "kernel size k of convolutions"),
-        ("repeats", cli.at_least(1), 7, "timed runs per layer"),
+        ("radius", cli.int_range(1), 8, "radius of restricted self-attention"),
+        ("kernel", cli.int_range(2), 3, "kernel size k of convolutions"),
+        ("repeats", cli.int_range(1), 7, "timed runs per layer"),
     ).parse_args(argv)
     for flag in ("lengths", "widths"):
         values = getattr(args, flag)
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError("--lengths requires at least two lengths")
     if any(width % 8 for width in args.widths):
         raise UserError("--widths must be multiples of 8, the number of heads")
-    folder = style.checked_folder(args.output_dir)
+    folder = style.check_folder(args.output_dir)
     cli.start_tensorflow(args.verbose)
     import tensorflow as tf
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     result["machine"] = f"{platform.machine()}, TensorFlow {tf.__version__}, one core"
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, result)
-    cli.print_result(as_markdown(result), result, args.json)
+    cli.print_result(format_markdown(result), result, args.json)
 
 
 def measure(args: Namespace) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def measure(args: Namespace) -> dict[str, Any]:
         },
         "paths": paths,
         "crossovers": _crossovers(lengths, widths, layers),
-        "doubled": _doubled(lengths, widths, layers),
+        "doubled": _compute_growth(lengths, widths, layers),
     }
 
 
@@ -133,23 +133,23 @@ def _crossovers(
     }
 
 
-def _doubled(
+def _compute_growth(
     lengths: Sequence[int], widths: Sequence[int], layers: dict[str, Any]
 ) -> dict[str, dict[str, float | None]]:
     """Returns the growth factors of the times when n or d doubles."""
-    from table1.timing import doubled
+    from table1.timing import compute_growth
 
     factors = {}
     for kind, by_width in layers.items():
         last = [by_width[d]["seconds"][-1] for d in widths]
         factors[kind] = {
-            "n": doubled(lengths, by_width[widths[-1]]["seconds"]),
-            "d": doubled(widths, last) if len(widths) > 1 else None,
+            "n": compute_growth(lengths, by_width[widths[-1]]["seconds"]),
+            "d": compute_growth(widths, last) if len(widths) > 1 else None,
         }
     return factors
 
 
-def as_markdown(result: dict[str, Any]) -> str:
+def format_markdown(result: dict[str, Any]) -> str:
     """Formats the result of `measure` as Markdown tables."""
     from table1.layers import KINDS
 
@@ -185,9 +185,9 @@ def _write(folder: Path, result: dict[str, Any]) -> None:
     from table1.drawing import draw
 
     write_text_atomically(folder / "table1.json", json.dumps(result, indent=1) + "\n")
-    write_text_atomically(folder / "table1.md", as_markdown(result) + "\n")
+    write_text_atomically(folder / "table1.md", format_markdown(result) + "\n")
     d = result["widths"][-1]
-    with style.styled():
+    with style.use_style():
         layers = {kind: each[d] for kind, each in result["layers"].items()}
         figure = draw(result["lengths"], d, layers, result["paths"])
         style.save(figure, folder, "table1")

@@ -82,17 +82,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         __doc__,
         (
             "tokens_per_second",
-            cli.between(0, 1e9),
+            cli.float_range(0, 1e9),
             None,
             "training speed of base",
         ),
         ("models", str, None, "folder with the model directories of train"),
     ).parse_args(argv)
-    rows = [row_of(name, args) for name in PAPER]
-    cli.print_result(as_markdown(rows), {"rows": rows}, args.json)
+    rows = [compute_row(name, args) for name in PAPER]
+    cli.print_result(format_markdown(rows), {"rows": rows}, args.json)
 
 
-def row_of(name: str, args: Namespace) -> dict[str, Any]:
+def compute_row(name: str, args: Namespace) -> dict[str, Any]:
     """Computes a row of the table; unknown hours and BLEU scores are None."""
     values, paper = hparams.load(name), PAPER[name]
     # A batch has about 25,000 tokens per side (section 5.1 of the paper).
@@ -122,7 +122,7 @@ def flops_per_token(name: str) -> float:
     return pair / MEAN_LENGTH
 
 
-def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
+def format_markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Formats rows as a Markdown table."""
     table: dict[str, dict[str, str]] = {}
     for row in rows:

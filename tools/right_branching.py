@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from flags import REQUIRED, one_of, parser
+from flags import REQUIRED, choice, parser
 
 from t2t_repro import problems
 from t2t_repro.command_line import cli
@@ -32,8 +32,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser(
         __doc__,
         ("data_dir", cli.path, REQUIRED, "folder of the treebank"),
-        ("problem", one_of(PARSING), "parse_wsj", "parsing problem"),
-        ("split", one_of(SPLITS), "test", "split to score: train, val or test"),
+        ("problem", choice(PARSING), "parse_wsj", "parsing problem"),
+        ("split", choice(SPLITS), "test", "split to score: train, val or test"),
         ("output_file", cli.path, None, "output file for the baseline's trees"),
     ).parse_args(argv)
     problem = problems.create(args.problem, args.data_dir)

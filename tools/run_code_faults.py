@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         __doc__,
         ("output", cli.path, REQUIRED, "table of outcomes (TSV), resumed if present"),
         ("only", str, None, "names of faults, separated by commas (default: all)"),
-        ("timeout", cli.at_least(1), 1800, "time limit per fault in seconds"),
+        ("timeout", cli.int_range(1), 1800, "time limit per fault in seconds"),
         ("faults", str, str(FAULTS_FILE), "list of faults (YAML)"),
         ("tree", str, str(ROOT), "git checkout to copy"),
         json_flag=False,
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     path, tree = Path(args.output), Path(args.tree).resolve()
     listed, outcomes = read_faults(Path(args.faults)), read_outcomes(path)
     check_faults(listed, tree)
-    faults = _selected(listed, args.only)
+    faults = _select(listed, args.only)
     waiting = [fault for fault in faults if fault.name not in outcomes]
     if present := len(faults) - len(waiting):
         print(f"{present} of {len(faults)} faults have an outcome in {path}")
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(EXIT_NOT_CAUGHT)
 
 
-def _selected(faults: Sequence[Fault], names: str | None) -> list[Fault]:
+def _select(faults: Sequence[Fault], names: str | None) -> list[Fault]:
     """Returns the faults selected by --only; raises UserError for an unknown name."""
     if names is None:
         return list(faults)

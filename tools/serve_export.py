@@ -17,7 +17,7 @@ from t2t_repro.command_line import cli
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and serves the export."""
-    port = cli.at_least(0, 65_535)
+    port = cli.int_range(0, 65_535)
     args = parser(
         __doc__,
         ("export_dir", cli.path, REQUIRED, "folder of the versions"),
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     from serving_harness.batching import BatchingParameters
-    from serving_harness.running import serving
+    from serving_harness.running import serve
 
     export_dir = Path(args.export_dir)
     parameters = export_dir / "batching_parameters.txt"
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ports = (args.port, args.rest_port)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with serving(export_dir, args.model_name, batching, *ports) as running:
+    with serve(export_dir, args.model_name, batching, *ports) as running:
         print(
             f"serving {args.model_name} version {running.service.version}: "
             f"gRPC 127.0.0.1:{running.grpc_port}, REST 127.0.0.1:{running.rest_port} "

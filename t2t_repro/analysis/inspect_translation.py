@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_repro.analysis.beam_trace import BeamTrace, Ids, trace_beam
 from t2t_repro.analysis.pair_attention import PairAttention, pair_attention
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.models.generate import decoder_of
+from t2t_repro.models.generate import make_decoder
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.texts.sentences import MOST_CHARACTERS, SentenceSplitter
@@ -93,8 +93,8 @@ def inspect_translation(
             "the model reads the text as one sentence and may translate only a part of "
             "it"
         )
-    source = _encoded(tokenizer, text, "the text", "translated and shown", cuts)
-    decoder = decoder_of(model, search.beam_size)
+    source = _encode(tokenizer, text, "the text", "translated and shown", cuts)
+    decoder = make_decoder(model, search.beam_size)
     beam = trace_beam(decoder, source, search)
     best = beam.results[0].ids
     best_text = tokenizer.target.decode(tf.constant([best]))[0].numpy().decode()
@@ -105,7 +105,7 @@ def inspect_translation(
     else:
         check_sentence(translation, "--translation")
         side = "the translation"
-        target = _encoded(tokenizer.target, translation, side, "shown", cuts)
+        target = _encode(tokenizer.target, translation, side, "shown", cuts)
     return Inspection(
         text=text,
         translation=best_text if translation is None else translation,
@@ -127,7 +127,7 @@ def _count_sentences(splitter: SentenceSplitter, text: str) -> int:
     return sum(1 for piece in pieces if piece)
 
 
-def _encoded(
+def _encode(
     tokenizer: Tokenizer, text: str, side: str, use: str, cuts: list[str]
 ) -> Ids:
     """Encodes a sentence with EOS, truncated to `MOST_SUBWORDS`.

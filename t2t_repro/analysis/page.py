@@ -70,7 +70,7 @@ def page_data(inspection: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
     return {
         "source": [inspection.source_names[token] for token in inspection.source],
         "target": [inspection.name(token) for token in inspection.target],
-        "maps": {kind: _packed(weights) for kind, weights in maps.items()},
+        "maps": {kind: _pack_weights(weights) for kind, weights in maps.items()},
         "beam": {
             "size": inspection.search.beam_size,
             "alpha": inspection.search.alpha,
@@ -114,7 +114,7 @@ def _nodes(inspection: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]
     return nodes
 
 
-def _packed(weights: Weights) -> dict[str, Any]:
+def _pack_weights(weights: Weights) -> dict[str, Any]:
     """Returns weights (layers, heads, queries, keys) in a JSON-compatible format."""
     layers, heads = weights.shape[:2]
     values = np.rint(weights * WEIGHT_UNIT).astype("<u2")

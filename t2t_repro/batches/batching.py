@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from t2t_repro.batches.assembly import deal, fewest_batches
-from t2t_repro.batches.buckets import chosen_buckets
+from t2t_repro.batches.buckets import choose_buckets
 from t2t_repro.batches.microbatches import Groups, fill_buckets, sort_and_cut
 from t2t_repro.batches.packing import pack_epoch
 from t2t_repro.data.encoded_pairs import IntArray
@@ -169,7 +169,7 @@ class EpochPlan:
         """Non-padding tokens over padded positions, filler rows included."""
         return self.tokens / self.positions
 
-    def microbatches_of(self, batch: int) -> slice:
+    def microbatch_range(self, batch: int) -> slice:
         """Returns the range of a batch's micro-batches."""
         last = batch + 1 == self.batches
         return slice(self.firsts[batch], None if last else self.firsts[batch + 1])
@@ -178,7 +178,7 @@ class EpochPlan:
         """Returns a batch's pair numbers, int64 (pairs,), grouped by micro-batch."""
         return np.concatenate([self.order[run] for run in self._runs(batch)])
 
-    def rows_of(self, batch: int) -> IntArray:
+    def pair_rows(self, batch: int) -> IntArray:
         """Returns the row of each pair in its micro-batch, int64 (pairs,)."""
         runs = self._runs(batch)
         if self.rows is None:
@@ -187,7 +187,7 @@ class EpochPlan:
 
     def _runs(self, batch: int) -> list[slice]:
         """Returns the range in `order` of each micro-batch of a batch."""
-        own = self.microbatches_of(batch)
+        own = self.microbatch_range(batch)
         runs = zip(self.starts[own], self.counts[own], strict=True)
         return [slice(start, start + count) for start, count in runs]
 
@@ -287,10 +287,10 @@ def _group(shuffled: IntArray, lengths: IntArray, config: BatchingConfig) -> Gro
             shuffled, lengths, config.microbatch_bound, config.rows_multiple
         )
     used = lengths[shuffled]
-    bucket, widths = chosen_buckets(
+    bucket, widths = choose_buckets(
         used,
         config.longest_usable,
-        _shapes_for(used, config),
+        _count_shapes(used, config),
         config.microbatch_bound
         if config.rows_multiple > 1 or not config.is_one_microbatch
         else 0,
@@ -314,7 +314,7 @@ def _deal(
     return deal(sizes, batches, rng)
 
 
-def _shapes_for(lengths: IntArray, config: BatchingConfig) -> int:
+def _count_shapes(lengths: IntArray, config: BatchingConfig) -> int:
     """Returns the number of shapes for a corpus of lengths int (pairs, 2)."""
     positions = int(lengths.max(axis=1).sum(dtype=np.int64))
     full_microbatches = positions // config.microbatch_bound

@@ -49,7 +49,7 @@ class _Cell:
         return self.shortest + self.counts.shape - 1
 
     @classmethod
-    def trimmed(cls, counts: IntArray, shortest: IntArray) -> "_Cell":
+    def from_counts(cls, counts: IntArray, shortest: IntArray) -> "_Cell":
         """Creates the cell of the smallest rectangle around the pairs of `counts`."""
         rows, columns = (np.flatnonzero(counts.any(axis=axis)) for axis in (1, 0))
         inner = counts[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
@@ -60,8 +60,8 @@ class _Cell:
         low, high = np.split(self.counts, [place], axis=axis)
         offset = place * np.eye(2, dtype=np.int64)[axis]
         return (
-            _Cell.trimmed(low, self.shortest),
-            _Cell.trimmed(high, self.shortest + offset),
+            _Cell.from_counts(low, self.shortest),
+            _Cell.from_counts(high, self.shortest + offset),
         )
 
     def best_cut(self) -> tuple[int, int, int]:
@@ -101,7 +101,7 @@ def _split(counts: IntArray, max_cells: int) -> list[_Cell]:
         saved, axis, place = cell.best_cut()
         return -saved, next(number), axis, place, cell
 
-    heap = [entry(_Cell.trimmed(counts, np.zeros(2, np.int64)))]
+    heap = [entry(_Cell.from_counts(counts, np.zeros(2, np.int64)))]
     while len(heap) < max_cells and heap[0][0] < 0:
         _, _, axis, place, cell = heapq.heappop(heap)
         for part in cell.cut(axis, place):

@@ -36,7 +36,7 @@ def nearest_buckets(widths: IntArray, longest: int) -> tuple[IntArray, IntArray]
     return first, second
 
 
-def chosen_buckets(
+def choose_buckets(
     shuffled: IntArray,
     longest: int,
     max_shapes: int,
@@ -68,20 +68,20 @@ def chosen_buckets(
     counts = np.bincount(point, minlength=side * side)
     table: IntArray = counts.reshape(side, side)
     if rows_multiple > 1:
-        table = _widened(table, tokens_per_microbatch, rows_multiple)
+        table = _widen(table, tokens_per_microbatch, rows_multiple)
     widths = choose_widths(table, max_shapes)
     first, second = (table.ravel()[point] for table in nearest_buckets(widths, longest))
     # All pairs with the same two choices are equally expensive to move.
     choices = first * len(widths) + np.where(second >= 0, second, first)
     sizes = np.bincount(choices, minlength=len(widths) ** 2).reshape([len(widths)] * 2)
-    moved = _moved(sizes, widths.sum(axis=1))
+    moved = _count_moves(sizes, widths.sum(axis=1))
     if tokens_per_microbatch:
         most_rows = tokens_per_microbatch // widths.max(axis=1)
         _fill_rows(sizes, moved, most_rows, rows_multiple)
     return np.where(_rank(choices) < moved.ravel()[choices], second, first), widths
 
 
-def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
+def _count_moves(sizes: IntArray, cost: IntArray) -> IntArray:
     """Returns the number of pairs to move from their first to their second choice.
 
     At most half of the pairs with the same two choices move. In each bucket the
@@ -112,7 +112,7 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
     return moved
 
 
-def _widened(
+def _widen(
     counts: IntArray, tokens_per_microbatch: int, rows_multiple: int
 ) -> IntArray:
     """Widens each pair's longer side to the largest width with the same number of rows.
@@ -140,8 +140,8 @@ def _fill_rows(
 ) -> None:
     """Moves more pairs to their second choice, where they replace filler rows.
 
-    Updates `moved`, the result of `_moved` for `sizes`, in place. `most_rows` is int
-    (buckets,), rows of a full micro-batch.
+    Updates `moved`, the result of `_count_moves` for `sizes`, in place. `most_rows` is
+    int (buckets,), rows of a full micro-batch.
     """
     members = sizes.sum(axis=1) - moved.sum(axis=1) + moved.sum(axis=0)
     # A second choice is always wider than the first. In the order from wide to narrow,

@@ -40,20 +40,20 @@ def pack(*rectangles: Mapping[str, Any] | None, token_ratio: float) -> PackedBat
         token_ratio: Ratio of non-padding tokens to positions in all micro-batches.
     """
     packed: PackedBatch = {
-        side: np.array([_serialized(each, side) for each in rectangles], object)
+        side: np.array([_serialize(each, side) for each in rectangles], object)
         for side in ("inputs", "targets")
     }
     return packed | {"token_ratio": np.array(token_ratio, np.float32)}
 
 
-def _serialized(rectangle: Mapping[str, Any] | None, side: str) -> bytes:
+def _serialize(rectangle: Mapping[str, Any] | None, side: str) -> bytes:
     if rectangle is None:
         return b""
     ids = np.asarray(rectangle[side], np.int32)
     return tf.make_tensor_proto(ids).SerializeToString()
 
 
-def microbatches_of(replicas: range, of: int, count: int) -> set[int]:
+def select_microbatches(replicas: range, of: int, count: int) -> set[int]:
     """Returns the numbers of the micro-batches that the given replicas compute.
 
     Replicas take whole micro-batches in turn. If there are fewer micro-batches than

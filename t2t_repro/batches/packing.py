@@ -46,8 +46,8 @@ def pack_rows(sides: IntArray, width: int) -> tuple[IntArray, int]:
             now, first = np.concatenate([waiting, pairs[first:last]]), last
             chosen = stable_order(width - room.min(axis=0))[: len(now)]
             if not len(waiting):
-                chosen = chosen[_by_balance(room[:, chosen], width)]
-                now = now[_by_balance(sides[:, now], width)]
+                chosen = chosen[_sort_by_balance(room[:, chosen], width)]
+                now = now[_sort_by_balance(sides[:, now], width)]
             left = room[:, chosen] - sides[:, now]
             fits = left.min(axis=0) >= 0
             row[now[fits]] = rows + chosen[fits]
@@ -60,7 +60,7 @@ def pack_rows(sides: IntArray, width: int) -> tuple[IntArray, int]:
     return row, rows
 
 
-def _by_balance(sides: IntArray, width: int) -> IntArray:
+def _sort_by_balance(sides: IntArray, width: int) -> IntArray:
     """Returns the order by target minus source of int (2, entries), at most `width`."""
     return stable_order(width + sides[1] - sides[0])
 
@@ -87,7 +87,7 @@ def pack_epoch(
     """
     # Sorted by both lengths, so that they are in the same order in every epoch.
     sides = np.ascontiguousarray(lengths[shuffled].T)
-    order = _by_balance(sides, width)
+    order = _sort_by_balance(sides, width)
     order = order[stable_order(width - sides[:, order].max(axis=0))]
     row, rows = pack_rows(sides[:, order], width)
     row = rng.permutation(rows).astype(row.dtype)[row]

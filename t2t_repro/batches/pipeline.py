@@ -134,8 +134,8 @@ def pair_numbers(
 def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
     """Yields numbers, rows, counts and shapes of each batch, starting at `first`."""
     for batch in range(first, plan.batches):
-        own = plan.microbatches_of(batch)
-        rows = plan.rows_of(batch)
+        own = plan.microbatch_range(batch)
+        rows = plan.pair_rows(batch)
         yield plan.indices(batch), rows, plan.counts[own], plan.shapes[own]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from t2t_repro.command_line.error_lines import error_line
-from t2t_repro.hparams.settings import INT32_MAX, did_you_mean
+from t2t_repro.hparams.settings import INT32_MAX, suggest_similar
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.quiet_import import (
     import_tensorflow_quietly,
@@ -65,7 +65,7 @@ class ArgumentParser(argparse.ArgumentParser):
             if argument == "--":
                 break
             if name.startswith("--") and name not in flags:
-                self.error(f"unknown flag {name}{did_you_mean(name, flags)}")
+                self.error(f"unknown flag {name}{suggest_similar(name, flags)}")
         return super().parse_known_args(arguments, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -90,7 +90,7 @@ def add_fast_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
+def int_range(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
     """Returns a flag type that accepts integers from `minimum` to `maximum`."""
 
     def whole_number(text: str) -> int:
@@ -104,7 +104,7 @@ def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
     return whole_number
 
 
-def between(minimum: float, maximum: float) -> Callable[[str], float]:
+def float_range(minimum: float, maximum: float) -> Callable[[str], float]:
     """Returns a flag type that accepts numbers from `minimum` to `maximum`."""
 
     def number(text: str) -> float:

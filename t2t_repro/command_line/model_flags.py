@@ -38,11 +38,11 @@ def add_model_flags(
 def add_search_flags(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of the beam search."""
     parser.add_argument(
-        "--beam_size", type=cli.at_least(1), help="beam size (default: the model's)"
+        "--beam_size", type=cli.int_range(1), help="beam size (default: the model's)"
     )
     parser.add_argument(
         "--alpha",
-        type=cli.between(0, MOST_ALPHA),
+        type=cli.float_range(0, MOST_ALPHA),
         help="exponent of the length penalty (default: the model's)",
     )
 
@@ -54,7 +54,7 @@ def add_decoding_flags(
     add_model_flags(parser, required=model_required)
     add_search_flags(parser)
     parser.add_argument(
-        "--batch_size", type=cli.at_least(1), default=32, help="sentences per batch"
+        "--batch_size", type=cli.int_range(1), default=32, help="sentences per batch"
     )
     parser.add_argument(
         "--precision",
@@ -75,7 +75,7 @@ def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def precision_of(args: Any) -> Precision:
+def select_precision(args: Any) -> Precision:
     """Returns the precision that the flags of `add_decoding_flags` select.
 
     On a machine without int8 matmuls the function prints the reason and falls back to

@@ -27,7 +27,7 @@ def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
     """Adds the flag of the length limit; `output` is the noun in its help text."""
     parser.add_argument(
         "--extra_length",
-        type=cli.at_least(0, MOST_EXTRA_LENGTH),
+        type=cli.int_range(0, MOST_EXTRA_LENGTH),
         help=f"subwords by which {output} may be longer than its input (default: the "
         "model's)",
     )
@@ -39,12 +39,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--min_length",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         help="minimum number of subwords of a translation, EOS included",
     )
     add(
         "--no_repeat_ngram",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         help="length in subwords of the sequences that may not occur twice in a "
         "translation",
     )
@@ -82,7 +82,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--nbest",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         help="number of translations per line, written best first in Moses' n-best "
         "format",
     )
@@ -93,7 +93,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--alignment_layer",
-        type=cli.at_least(0),
+        type=cli.int_range(0),
         help="decoder layer, counted from 0, whose attention gives the alignment "
         "(default: the mean of the last two)",
     )
@@ -114,12 +114,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add("--sampling", action="store_true", help="sample instead of using beam search")
     add(
         "--temperature",
-        type=cli.between(0.001, 1000),
+        type=cli.float_range(0.001, 1000),
         help="softmax temperature; below 1 sharpens the distribution (default: 1)",
     )
     add(
         "--top_k",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         help="sample only from the K most likely tokens (default: all)",
     )
     add(
@@ -128,7 +128,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="sample only from the smallest set of tokens with this total probability "
         "(default: 1)",
     )
-    add("--seed", type=cli.at_least(0), help="random seed of --sampling (default: 0)")
+    add("--seed", type=cli.int_range(0), help="random seed of --sampling (default: 0)")
 
 
 def read_options(args: Any, hparams: HParams) -> TranslationOptions:

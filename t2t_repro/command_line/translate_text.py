@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from t2t_repro.command_line import cli, model_flags
-from t2t_repro.system.errors import UserError, counted
+from t2t_repro.system.errors import UserError, format_count
 
 if TYPE_CHECKING:
     from t2t_repro.texts.pipeline import TextTranslator
@@ -57,7 +57,7 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--window",
-        type=cli.at_least(1),
+        type=cli.int_range(1),
         default=4096,
         help="lines that are read, sorted by length and written together; always 1 on "
         "a terminal",
@@ -162,7 +162,7 @@ def _prefixes(args: Any, text: InputText) -> InputText | None:
     lines = prefixes.lines
     if lines is not None and text.lines is not None and lines != text.lines:
         raise UserError(
-            f"--prefix_file {args.prefix_file} has {counted(lines, 'line')}, "
+            f"--prefix_file {args.prefix_file} has {format_count(lines, 'line')}, "
             f"--input_file {args.input_file} has {text.lines:,}; give one prefix "
             "(possibly empty) per line"
         )

@@ -32,7 +32,7 @@ class DataFile:
             raise ValueError(f"{self.name!r} is not a file name")
 
     @classmethod
-    def of(cls, path: Path) -> "DataFile":
+    def from_path(cls, path: Path) -> "DataFile":
         """Returns the name, size and hash of a file."""
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()

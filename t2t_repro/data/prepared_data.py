@@ -90,7 +90,7 @@ def prepare(
     with exclusive_lock(data_dir, lambda: say(waiting)), _folder(directory):
         splits = job.usable_shards()
         tokenizer = job.vocabulary(given)
-        warnings = job.saved_warnings()
+        warnings = job.read_warnings()
         checks = None
         if warnings is None:
             held_out = [split for split in fingerprints if split != "train"]
@@ -163,7 +163,7 @@ class _Preparation:
     fingerprints: Mapping[str, str]
     say: Callable[[str], None]
 
-    def saved_warnings(self) -> list[str] | None:
+    def read_warnings(self) -> list[str] | None:
         """Returns the warnings saved for this data, or None if it was not checked."""
         path = self.directory / CHECKS_FILE
         try:
@@ -248,11 +248,13 @@ class _Preparation:
             problem.source_lang,
             problem.target_lang,
         )
-        folder, counted = self.directory / split, self._counted(pairs)
+        folder, counted = self.directory / split, self._report_progress(pairs)
         self.say(_summary(write_shards(counted, tokenizer, folder, split, origin)))
         return load_shards(folder)
 
-    def _counted(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    def _report_progress(
+        self, pairs: Iterable[tuple[str, str]]
+    ) -> Iterator[tuple[str, str]]:
         """Yields the pairs; reports their number every `_PROGRESS_PAIRS` pairs."""
         for number, pair in enumerate(pairs, 1):
             if number % _PROGRESS_PAIRS == 0:

@@ -49,7 +49,7 @@ def encode_pairs(
     numbered = enumerate(pairs, start=1)
     with ThreadPoolExecutor(workers) as pool:
         while chunk := list(islice(numbered, PAIRS_PER_CALL)):
-            nonempty = _without_empty(chunk, left_out)
+            nonempty = _drop_empty_pairs(chunk, left_out)
             pending.append(pool.submit(_encode, traced, nonempty))
             if len(pending) >= 2 * workers:
                 yield pending.popleft().result()
@@ -57,7 +57,7 @@ def encode_pairs(
             yield future.result()
 
 
-def _without_empty(
+def _drop_empty_pairs(
     chunk: list[tuple[int, tuple[str, str]]], left_out: dict[str, list[int]]
 ) -> list[tuple[str, str]]:
     """Drops pairs with an empty side and records their numbers in `left_out`."""

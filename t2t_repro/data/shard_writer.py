@@ -86,7 +86,7 @@ class ShardWriter:
                 reason: SkippedPairs(len(numbers), numbers[:_LISTED_PER_REASON])
                 for reason, numbers in self.left_out.items()
             },
-            shards=[self._named(shard) for shard in range(len(self._written))],
+            shards=[self._rename_shard(shard) for shard in range(len(self._written))],
         )
         write_skipped_pairs(self._directory, self.left_out)
         path = self._directory / manifest.MANIFEST_FILE
@@ -108,11 +108,11 @@ class ShardWriter:
         self._written.append(self._waiting)
         self._tokens, self._lengths, self._waiting = [], [], 0
 
-    def _named(self, shard: int) -> ShardFiles:
+    def _rename_shard(self, shard: int) -> ShardFiles:
         """Renames the files of a shard to their final names; returns their hashes."""
         files = {}
         for suffix in ("tokens", "lengths"):
             name = f"{self._split}-{shard:05d}-of-{len(self._written):05d}.{suffix}.npy"
             path = self._directory / f"{shard:05d}.{suffix}.npy"
-            files[suffix] = DataFile.of(path.rename(self._directory / name))
+            files[suffix] = DataFile.from_path(path.rename(self._directory / name))
         return ShardFiles(self._written[shard], files["tokens"], files["lengths"])

@@ -119,7 +119,7 @@ def _open(directory: Path, file: DataFile, mapped: bool) -> npt.NDArray[np.integ
         raise UserError(
             f"{path} has {size:,} bytes instead of {file.bytes:,}: run datagen again"
         )
-    if DataFile.of(path) != file:
+    if DataFile.from_path(path) != file:
         raise UserError(
             f"{path} is damaged (sha256 differs from the manifest): run datagen again"
         )

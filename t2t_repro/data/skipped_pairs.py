@@ -34,7 +34,7 @@ def write_skipped_pairs(
         directory: Folder of the split's shards.
         by_reason: Line numbers of the pairs, from 1, by reason.
     """
-    text = "".join(f"{line}\t{reason}\n" for line, reason in _by_line(by_reason))
+    text = "".join(f"{line}\t{reason}\n" for line, reason in _sort_by_line(by_reason))
     write_text_atomically(directory / SKIPPED_PAIRS_FILE, f"line\treason\n{text}")
 
 
@@ -50,7 +50,9 @@ def read_skipped_pairs(directory: Path) -> list[SkippedPair]:
     path = directory / SKIPPED_PAIRS_FILE
     if not path.exists():
         left_out = read_manifest(directory).left_out
-        return _by_line({reason: pairs.first for reason, pairs in left_out.items()})
+        return _sort_by_line(
+            {reason: pairs.first for reason, pairs in left_out.items()}
+        )
     text = path.read_text(encoding="utf-8")
     rows = (row.partition("\t") for row in text.split("\n")[1:-1])
     return [
@@ -58,7 +60,7 @@ def read_skipped_pairs(directory: Path) -> list[SkippedPair]:
     ]
 
 
-def _by_line(by_reason: Mapping[str, Sequence[int]]) -> list[SkippedPair]:
+def _sort_by_line(by_reason: Mapping[str, Sequence[int]]) -> list[SkippedPair]:
     """Returns the pairs with the given lines, in line order."""
     items = by_reason.items()
     return sorted(
@@ -66,7 +68,7 @@ def _by_line(by_reason: Mapping[str, Sequence[int]]) -> list[SkippedPair]:
     )
 
 
-def too_long(
+def find_long_pairs(
     lengths: IntArray, longest: int, not_encoded: Iterable[SkippedPair]
 ) -> list[SkippedPair]:
     """Returns the encoded pairs with a side that is too long for a batch.

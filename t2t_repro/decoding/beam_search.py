@@ -7,7 +7,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.constrained_search import ConstrainedSearch, TermInputs
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decode_loop import Search
-from t2t_repro.decoding.lexical_constraints import Terms, fitting
+from t2t_repro.decoding.lexical_constraints import Terms, drop_long_terms
 
 
 def beam_search(
@@ -41,6 +41,6 @@ def beam_search(
     inputs = SentenceInputs(limits, rows)
     if terms is None:
         return Search(algorithm, inputs, limits)
-    terms = terms._replace(ids=fitting(terms.ids, limits))
+    terms = terms._replace(ids=drop_long_terms(terms.ids, limits))
     method = ConstrainedSearch(algorithm.constrained, terms)
     return Search(method, TermInputs(inputs, terms.ids), limits)

@@ -68,7 +68,7 @@ class ConstrainedSearch:
         ends = tf.equal(candidates.ids, EOS_ID)
         alive = _allocate_banks(
             tf.where(ends, NEVER, candidates.log_probs),
-            term_states.covered(after, inputs.ids),
+            term_states.count_matched_tokens(after, inputs.ids),
             self.algorithm.beam_size,
         )
         progress = progress._replace(sentences=beams, state=state)
@@ -98,7 +98,7 @@ class ConstrainedSearch:
         tokens = tf.range(vocab)
         never = (PAD_ID, *(constraints.never if constraints else ()))
         forbidden = tf.reduce_any(tf.equal(tokens[:, None], never), axis=1)
-        all_met = tf.reduce_all(term_states.met_if_it_ended(states, ids), axis=2)
+        all_met = tf.reduce_all(term_states.find_met_terms(states, ids), axis=2)
         early = tf.equal(tokens, EOS_ID) & ~all_met[:, :, None]
         allowed = tf.where(forbidden | early, NEVER, log_probs)
         # (rows, beam, vocab) -> (rows * beam, vocab)

@@ -108,8 +108,8 @@ class Constraints:
         for other in self.never:
             forbidden |= tf.equal(tokens, other)
         if self.no_repeat_ngram:
-            ends = _ends_of_repeats(hypotheses, length, self.no_repeat_ngram)
-            forbidden |= _any_of(ends, vocab)
+            ends = _find_repeats(hypotheses, length, self.no_repeat_ngram)
+            forbidden |= _mark_tokens(ends, vocab)
         # After the prefixes, the last column is read, which is PAD.
         column = tf.minimum(length, tf.shape(sentence_constraints.prefixes)[1] - 1)
         prescribed = tf.gather(sentence_constraints.prefixes, column, axis=1)
@@ -118,7 +118,7 @@ class Constraints:
         return tf.where(free, forbidden, tf.not_equal(tokens, prescribed))
 
 
-def _ends_of_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Tensor:
+def _find_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Tensor:
     """Returns the tokens that would repeat an n-gram of hypotheses (rows, beam, width).
 
     They are int32 (rows, beam, width). Position s has the last token of the n-gram that
@@ -136,7 +136,7 @@ def _ends_of_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Ten
     return tf.where(repeats, tf.roll(hypotheses, 1 - n, axis=2), PAD_ID)
 
 
-def _any_of(ids: tf.Tensor, vocab: int | tf.Tensor) -> tf.Tensor:
+def _mark_tokens(ids: tf.Tensor, vocab: int | tf.Tensor) -> tf.Tensor:
     """Marks the tokens that occur: (rows, beam, n) -> bool (rows, beam, vocab)."""
     rows, beam, n = tf.unstack(tf.shape(ids))
     # (rows, beam, n) -> (rows * beam * n, 1), indices into (rows * beam * vocab,)

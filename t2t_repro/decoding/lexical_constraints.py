@@ -50,12 +50,12 @@ def begin(ids: tf.Tensor, n: int) -> TermState:
     )
 
 
-def lengths_of(ids: tf.Tensor) -> tf.Tensor:
+def count_tokens(ids: tf.Tensor) -> tf.Tensor:
     """Returns the number of tokens of each term: int32 (rows, terms)."""
     return tf.math.count_nonzero(ids, axis=2, dtype=tf.int32)
 
 
-def fitting(ids: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
+def drop_long_terms(ids: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
     """Removes the longest terms until the length limits leave room for the others.
 
     Args:
@@ -65,25 +65,25 @@ def fitting(ids: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
     Returns:
         Ids of the same shape; removed terms are all 0.
     """
-    lengths = lengths_of(ids)
+    lengths = count_tokens(ids)
     order = tf.argsort(lengths, axis=1, stable=True)
     totals = tf.cumsum(tf.gather(lengths, order, batch_dims=1), axis=1)
     fits = tf.gather(totals, tf.argsort(order, axis=1), batch_dims=1) < limits[:, None]
     return tf.where(fits[:, :, None], ids, 0)
 
 
-def met_if_it_ended(state: TermState, ids: tf.Tensor) -> tf.Tensor:
+def find_met_terms(state: TermState, ids: tf.Tensor) -> tf.Tensor:
     """Returns whether each term is met if the last word is complete.
 
     The result is bool (rows, n, terms).
     """
-    complete = tf.equal(state.matched[:, :, None], lengths_of(ids)[:, None])
+    complete = tf.equal(state.matched[:, :, None], count_tokens(ids)[:, None])
     return state.met | (_is_current(state, ids) & complete)
 
 
-def covered(state: TermState, ids: tf.Tensor) -> tf.Tensor:
+def count_matched_tokens(state: TermState, ids: tf.Tensor) -> tf.Tensor:
     """Returns the number of term tokens in each hypothesis: int32 (rows, n)."""
-    of_met = tf.where(state.met, lengths_of(ids)[:, None], 0)
+    of_met = tf.where(state.met, count_tokens(ids)[:, None], 0)
     return tf.reduce_sum(of_met, axis=2) + state.matched
 
 
@@ -113,7 +113,7 @@ def advance(
         tokens: int32 (rows, n), the added token.
     """
     joined = tf.gather(terms.joins_next, last) | tf.gather(terms.joins_last, tokens)
-    met = tf.where(joined[:, :, None], state.met, met_if_it_ended(state, terms.ids))
+    met = tf.where(joined[:, :, None], state.met, find_met_terms(state, terms.ids))
     matching = tf.equal(next_tokens(state, terms.ids), tokens[:, :, None])
     matching &= ~met & tf.not_equal(tokens, 0)[:, :, None]
     matching &= _is_current(state, terms.ids) & (state.matched > 0)[:, :, None]

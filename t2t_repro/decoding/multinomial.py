@@ -73,7 +73,7 @@ def sentence_uniforms(
     seed, limits = tf.cast(seed, tf.int32), tf.maximum(limits, 0)
     steps = tf.reduce_max(tf.concat([limits, [0]], axis=0))
 
-    def of_sentence(sentence: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+    def draw_sentence(sentence: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
         key, limit = sentence
         numbers = tf.random.stateless_uniform(
             [samples, limit], tf.random.fold_in(seed, key), alg="philox"
@@ -83,4 +83,4 @@ def sentence_uniforms(
     # A dummy sentence is added and then removed: map_fn fails for an empty batch.
     keys, limits = tf.pad(keys, [[0, 1]]), tf.pad(limits, [[0, 1]])
     shape = tf.TensorSpec([samples, None], tf.float32)
-    return tf.map_fn(of_sentence, (keys, limits), fn_output_signature=shape)[:-1]
+    return tf.map_fn(draw_sentence, (keys, limits), fn_output_signature=shape)[:-1]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.bleu import BLEUScore
 
-from t2t_repro.evaluation.newstest2014 import with_ascii_quotes
+from t2t_repro.evaluation.newstest2014 import replace_quotes
 from t2t_repro.system.errors import UserError
 
 # As in Perl, `aa-b-c` is split only once, because the match of `a-b` consumes the b.
@@ -78,7 +78,7 @@ def is_unspaced(target_lang: str | None) -> bool:
     return _base(target_lang) in _UNSPACED
 
 
-def tokenizer_for(
+def select_tokenizer(
     target_lang: str | None, references: Sequence[str] = ()
 ) -> BleuTokenizer:
     """Returns sacreBLEU's tokenizer for a target language.
@@ -183,7 +183,7 @@ def paper_bleu(
 
     References are processed in the same way. (tensor2tensor read a tokenized file.) If
     the only reference is newstest2014's German one, its quotes are first converted to
-    ASCII, as in tensor2tensor's file (see `newstest2014.with_ascii_quotes`). The
+    ASCII, as in tensor2tensor's file (see `newstest2014.replace_quotes`). The
     signature then contains `refquotes:ascii`, and `original_quotes` is the score
     without this conversion.
 
@@ -214,7 +214,7 @@ def paper_bleu(
     result = replace(multi_bleu(tokens, *reference_tokens), signature=signature)
     ascii_quotes = None
     if split and len(reference_tokens) == 1:
-        ascii_quotes = with_ascii_quotes(references)
+        ascii_quotes = replace_quotes(references)
     if ascii_quotes is None:
         return result
     ascii_tokens = moses_tokens(ascii_quotes, target_lang, split_compounds=split)

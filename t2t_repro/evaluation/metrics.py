@@ -8,7 +8,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result
 from tqdm import tqdm
 
-from t2t_repro.evaluation.bleu import check_line_counts, paper_bleu, tokenizer_for
+from t2t_repro.evaluation.bleu import check_line_counts, paper_bleu, select_tokenizer
 
 SAMPLES = 1000
 """Number of bootstrap samples of the test set, as in sacreBLEU."""
@@ -50,7 +50,7 @@ def figures(
         target_lang: Language code. If set, and the language has spaces between words,
             the second result is the paper's BLEU and, for newstest2014, the third is
             `ORIGINAL_QUOTES`.
-        tokenize: Tokenizer of BLEU; see `bleu.tokenizer_for`.
+        tokenize: Tokenizer of BLEU; see `bleu.select_tokenizer`.
         lowercase: Whether BLEU, chrF and chrF++ ignore case. TER always does.
 
     Raises:
@@ -62,7 +62,7 @@ def figures(
     for name, metric in _metrics(tokenize, lowercase).items():
         score = metric.corpus_score(hypotheses, references).score
         results.append(Figure(name, score, str(metric.get_signature())))
-    if target_lang is not None and tokenizer_for(target_lang).name == "13a":
+    if target_lang is not None and select_tokenizer(target_lang).name == "13a":
         paper = paper_bleu(hypotheses, references[0], target_lang, references[1:])
         results.insert(1, Figure(_PAPER, paper.score, paper.signature))
         if official := paper.original_quotes:

@@ -23,7 +23,7 @@ _DIGEST = "a23c8a6312fea541157da7844a64979c9317f4c9406c3dff7c7e66f03222f49e"
 _TO_ASCII = str.maketrans(dict.fromkeys("„“\u2018\u203a\u2039", '"'))
 
 
-def with_ascii_quotes(references: Sequence[str]) -> list[str] | None:
+def replace_quotes(references: Sequence[str]) -> list[str] | None:
     """Returns Google's version of newstest2014's German reference.
 
     Args:

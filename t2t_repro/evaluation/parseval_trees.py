@@ -147,13 +147,13 @@ def reinsert_quotes(
             gold_deleted = gold_quote.tag in parameters.deleted
             test_deleted = test_quote.tag in parameters.deleted
             if gold_deleted and not test_deleted:
-                gold = _reinserted(gold, gold_number)
+                gold = _reinsert_quote(gold, gold_number)
             elif test_deleted and not gold_deleted:
-                test = _reinserted(test, test_number)
+                test = _reinsert_quote(test, test_number)
     return gold, test
 
 
-def _reinserted(sentence: Sentence, quote_number: int) -> Sentence:
+def _reinsert_quote(sentence: Sentence, quote_number: int) -> Sentence:
     """Returns the sentence with one of its quotes as a scored word."""
     quote = sentence.quotes[quote_number]
     index = quote.index

@@ -13,13 +13,13 @@ from t2t_repro.evaluation.bleu import (
     is_unspaced,
     paper_bleu,
     sacre_bleu,
-    tokenizer_for,
+    select_tokenizer,
 )
 from t2t_repro.evaluation.parseval import parseval
-from t2t_repro.problems.trees import TREES, tree_of
-from t2t_repro.system.interrupts import interrupted_between_calls
+from t2t_repro.problems.trees import TREES, build_tree
+from t2t_repro.system.interrupts import delay_interrupts
 from t2t_repro.texts.translation import Translation
-from t2t_repro.translation.parser import parse_of, words_of
+from t2t_repro.translation.parser import choose_parse, split_words
 from t2t_repro.translation.translator import Translator
 
 
@@ -29,7 +29,7 @@ class Score:
 
     figure: ClassVar[str] = "BLEU"
 
-    bleu: float  # Cased BLEU from sacreBLEU, with `tokenizer_for` the language.
+    bleu: float  # Cased BLEU from sacreBLEU; see `select_tokenizer`.
     signature: str  # Settings of sacreBLEU.
     # BLEU as in the paper: tokenized, with split compounds; None if the language lacks
     # spaces between words.
@@ -128,7 +128,7 @@ class ParseScore:
 AnyScore = Score | ParseScore
 
 
-def kind_of_score(target_lang: str) -> type[AnyScore]:
+def select_score_class(target_lang: str) -> type[AnyScore]:
     """Returns the class of scores for a target language."""
     if target_lang == TREES:
         return ParseScore
@@ -143,7 +143,7 @@ def num_hypotheses(target_lang: str, beam_size: int) -> int:
     return beam_size if target_lang == TREES else 1
 
 
-def figures_of(result: Mapping[str, Any]) -> str | None:
+def format_scores(result: Mapping[str, Any]) -> str | None:
     """Returns the scores in a training run's result as text, None if there are none.
 
     Fields with a default may be missing, because earlier versions did not write them.
@@ -181,13 +181,13 @@ def evaluate(
     sources = [source for source, _ in pairs]
     references = [target for _, target in pairs]
     if target_lang == TREES:
-        sources = [" ".join(words_of(source)) for source in sources]
-        references = list(map(tree_of, sources, references))
+        sources = [" ".join(split_words(source)) for source in sources]
+        references = list(map(build_tree, sources, references))
     translations, seconds = translate(translator, sources, batch_size, show_progress)
     if target_lang == TREES:
         return _parse_score(sources, references, translations, seconds)
     hypotheses = [translation.text for translation in translations]
-    tokenize = tokenizer_for(target_lang).name
+    tokenize = select_tokenizer(target_lang).name
     sacre = sacre_bleu(hypotheses, references, tokenize=tokenize)
     paper = official = None
     if tokenize == "13a":
@@ -224,7 +224,7 @@ def translate(
     hide = not show_progress or not sys.stderr.isatty()
     with (
         tqdm(total=len(sources), unit=" sentences", disable=hide) as bar,
-        interrupted_between_calls(lambda lines, _: bar.update(lines)) as progress,
+        delay_interrupts(lambda lines, _: bar.update(lines)) as progress,
     ):
         lines = translator.translate_lines(sources, batch_size, len(sources), progress)
         translations = list(lines)
@@ -250,7 +250,7 @@ def _parse_score(
     Returns the score and the outputs, with their text replaced by the repaired tree.
     """
     parses = [
-        parse_of(source.split(), output)
+        choose_parse(source.split(), output)
         for source, output in zip(sources, outputs, strict=True)
     ]
     report = parseval(trees, [parse.tree for parse in parses])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.trees import TREES
 from t2t_repro.system.atomic_file import new_text_file, read_lines
-from t2t_repro.system.errors import UserError, counted
+from t2t_repro.system.errors import UserError, format_count
 
 
 class TestSet(NamedTuple):
@@ -38,7 +38,7 @@ class TestSet(NamedTuple):
         return list(zip(self.sources or (), self.references[0], strict=True))
 
 
-def of_split(problem: Problem, split: str) -> TestSet:
+def load_split(problem: Problem, split: str) -> TestSet:
     """Returns the test set of a problem's split."""
     pairs = list(problem.pairs(split))
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -46,7 +46,7 @@ def of_split(problem: Problem, split: str) -> TestSet:
     return TestSet(sources, [references], problem.target_lang, description)
 
 
-def of_files(
+def read_files(
     source_file: str | None, reference_files: Sequence[str], target_lang: str | None
 ) -> TestSet:
     """Reads a test set from files with one sentence per line.
@@ -58,7 +58,7 @@ def of_files(
     for name, lines in zip(names, texts, strict=True):
         _require_same_length(name, lines, names[0], texts[0])
     sources = texts.pop(0) if source_file else None
-    description = f"{', '.join(reference_files)}, {counted(len(texts[0]), 'line')}"
+    description = f"{', '.join(reference_files)}, {format_count(len(texts[0]), 'line')}"
     return TestSet(sources, texts, target_lang, description)
 
 
@@ -98,6 +98,6 @@ def _require_same_length(
 ) -> None:
     if len(lines) != len(others):
         raise UserError(
-            f"{name} has {counted(len(lines), 'line')}, expected {len(others):,} "
+            f"{name} has {format_count(len(lines), 'line')}, expected {len(others):,} "
             f"({other}); both must contain the same sentences, one per line"
         )

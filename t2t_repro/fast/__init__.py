@@ -68,7 +68,7 @@ def kernels(device: str) -> list[Kernel]:
     layers = functional.apply_layers
     on_both = [
         Kernel("local_attention", local_attention.attend_locally, local),
-        Kernel("kv_cache", generate.decoder_of, cached_decoder.KVCacheDecoder),
+        Kernel("kv_cache", generate.make_decoder, cached_decoder.KVCacheDecoder),
     ]
     if device == "GPU":
         # `prepacked_weights` copies matrices for the cache of a CPU, and `top_k`
@@ -81,7 +81,7 @@ def kernels(device: str) -> list[Kernel]:
             Kernel("relu", feed_forward.relu, gpu_kernels.relu),
             Kernel("xla_dropout", seeded_dropout.uniform, gpu_kernels.uniform),
             Kernel("normalization", functional.normalize, normalize),
-            Kernel("cross_entropy", loss, cross_entropy.by_comparison),
+            Kernel("cross_entropy", loss, cross_entropy.compare_with_labels),
             Kernel("chunked_loss", label_smoothing.loss_of_output, in_chunks),
         ]
     return [

@@ -25,8 +25,8 @@ from t2t_repro.fast.kv_cache import KVCacheSlots, KVCacheState, LayerKVCache
 from t2t_repro.fast.quantization import MatmulGroup, layer_matmuls
 from t2t_repro.fast.small_batch_matmul import (
     StepMatmuls,
-    halved,
-    padded_weights,
+    halve_weights,
+    pad_weights,
     prepack,
 )
 from t2t_repro.fast.xla_kernels import matmul_transposed
@@ -101,7 +101,7 @@ class KVCacheDecoder:
             caches.append(LayerKVCache(no_keys, no_values, *cross))
         return self._slots.initial_state(tuple(caches), bias)
 
-    def prepacked(self, sentences: tf.Tensor) -> Self:
+    def prepack(self, sentences: tf.Tensor) -> Self:
         """Returns a copy of the decoder with prepacked weights for one search.
 
         Args:
@@ -110,19 +110,19 @@ class KVCacheDecoder:
         groups, dtype = matmuls_of_a_step(self.model), self.model.compute_dtype
         decoder, copies = copy.copy(self), self._copies
         if copies is not None and not copies:
-            decoder._matmuls = halved(groups, dtype)
+            decoder._matmuls = halve_weights(groups, dtype)
         else:
             rows = sentences * self.beam_size
             decoder._matmuls = prepack(groups, rows, dtype, copies or ())
         return decoder
 
     def copies(self, sentences: int) -> list[tf.Tensor]:
-        """Returns the copies that `prepacked` makes, for several searches."""
+        """Returns the copies that `prepack` makes, for several searches."""
         rows, dtype = sentences * self.beam_size, self.model.compute_dtype
-        return padded_weights(matmuls_of_a_step(self.model), rows, dtype)
+        return pad_weights(matmuls_of_a_step(self.model), rows, dtype)
 
-    def using(self, copies: list[tf.Tensor]) -> Self:
-        """Returns a decoder whose `prepacked` uses given copies.
+    def use_copies(self, copies: list[tf.Tensor]) -> Self:
+        """Returns a decoder whose `prepack` uses given copies.
 
         Without any, it divides the weights in halves, for few rows only.
         """
@@ -277,14 +277,14 @@ def generate_prepacked(
     """Replaces `generate.generate`; prepacks the decoders' weights first."""
     sentences = tf.shape(inputs)[0]
     prepacked = [
-        each.prepacked(sentences) if isinstance(each, KVCacheDecoder) else each
-        for each in members_of(decoder)
+        each.prepack(sentences) if isinstance(each, KVCacheDecoder) else each
+        for each in list_members(decoder)
     ]
-    decoder = generate.as_one(prepacked)
+    decoder = generate.combine_decoders(prepacked)
     return generate.generate.reference(search, decoder, inputs, *args, **kwargs)
 
 
-def members_of(decoder: ModelDecoder) -> tuple[ModelDecoder, ...]:
+def list_members(decoder: ModelDecoder) -> tuple[ModelDecoder, ...]:
     """Returns the decoders of an ensemble, or the only decoder."""
     return decoder.decoders if isinstance(decoder, EnsembleDecoder) else (decoder,)
 

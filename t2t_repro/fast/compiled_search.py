@@ -15,7 +15,7 @@ from t2t_repro.fast.small_batch_matmul import StepMatmuls, first_rows
 from t2t_repro.fast.static_decoder import StaticDecoder, transpose_step_weights
 from t2t_repro.fast.thresholds import LENGTH_MULTIPLE, MAX_COMPILED_STEPS
 from t2t_repro.layers.relative import RelativeAttention
-from t2t_repro.models.generate import as_one, generate
+from t2t_repro.models.generate import combine_decoders, generate
 from t2t_repro.models.searcher import Found
 from t2t_repro.models.transformer import Transformer
 
@@ -118,7 +118,9 @@ class CompiledSearch:
             )
         ]
         # The weights are already in the layout for XLA; `generate` would prepack them.
-        result = generate.reference(self._search, as_one(decoders), inputs, width=width)
+        result = generate.reference(
+            self._search, combine_decoders(decoders), inputs, width=width
+        )
         return result.ids, result.scores
 
 

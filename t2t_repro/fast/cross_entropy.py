@@ -9,7 +9,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from t2t_repro.fast.flat_attention import flatten_tokens
-from t2t_repro.fast.xla_kernels import in_xla
+from t2t_repro.fast.xla_kernels import is_xla_graph
 from t2t_repro.layers.label_smoothing import entropy_of_smoothing
 
 # Arguments: logits z (rows, V), labels (rows,), the target probability `low` of every
@@ -28,11 +28,11 @@ def smoothed_cross_entropy(
     it keeps the exponentials instead: normalizing them would be one more pass over
     memory.
     """
-    form = _keep_exponentials if in_xla() else _keep_softmax
+    form = _keep_exponentials if is_xla_graph() else _keep_softmax
     return _cross_entropy(logits, targets, label_smoothing, form)
 
 
-def by_comparison(
+def compare_with_labels(
     logits: tf.Tensor, targets: tf.Tensor, label_smoothing: float
 ) -> tf.Tensor:
     """Replaces `label_smoothing.smoothed_cross_entropy` on a GPU.

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from t2t_repro.fast.xla_kernels import barrier, barriers, in_xla
+from t2t_repro.fast.xla_kernels import barrier, barriers, is_xla_graph
 from t2t_repro.layers import seeded_dropout
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 from t2t_repro.layers.functional import Shape
@@ -40,8 +40,8 @@ def attend_by_position(
         return tf.transpose(by_position, [1, 2, 0, 3])
 
     query = split(attention.query(x), targets)
-    key = split(attention.key(_after(query, memory)), sources)
-    value = split(attention.value(_after(key, memory)), sources)
+    key = split(attention.key(_prevent_merging(query, memory)), sources)
+    value = split(attention.value(_prevent_merging(key, memory)), sources)
     logits = tf.matmul(query, key, transpose_b=True)
     weights = attention.drop(_scaled_softmax(logits, mask, attention.d_k**-0.5))
     heads = tf.transpose(tf.matmul(weights, value), [2, 0, 1, 3])
@@ -49,7 +49,7 @@ def attend_by_position(
     return attention.output_projection(rows)
 
 
-def _after(earlier: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+def _prevent_merging(earlier: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     """Returns x; XLA does not merge its matmul with the one that computes `earlier`.
 
     The result of a merged matmul would be divided, which copies all heads.
@@ -100,7 +100,7 @@ def relu(x: tf.Tensor) -> tf.Tensor:
     XLA simplifies the usual ``relu(x) > 0`` to ``x > 0``. Then it has to store x as
     well, and cannot compute the activation in the matmul that computes x.
     """
-    if not in_xla():
+    if not is_xla_graph():
         return tf.nn.relu(x)
 
     @tf.custom_gradient
@@ -120,7 +120,7 @@ def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
     References:
         Jarzynski and Olano, Hash Functions for GPU Rendering, 2020: pcg3d.
     """
-    if not in_xla():
+    if not is_xla_graph():
         return seeded_dropout.uniform.reference(shape, seed)
     columns = shape[-1]
     # Without the barrier, TensorFlow stores an index below 10 MB in the program.
@@ -133,10 +133,12 @@ def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
     x += y * z
     y += z * x
     z += x * y
-    x, y, z = (tf.bitwise.bitwise_xor(each, _shifted(each, 16)) for each in (x, y, z))
+    x, y, z = (
+        tf.bitwise.bitwise_xor(each, _shift_right(each, 16)) for each in (x, y, z)
+    )
     x += y * z
-    return tf.cast(_shifted(x, 8), tf.float32) * 2.0**-24  # float32 has 24 bits.
+    return tf.cast(_shift_right(x, 8), tf.float32) * 2.0**-24  # float32 has 24 bits.
 
 
-def _shifted(x: tf.Tensor, bits: int) -> tf.Tensor:
+def _shift_right(x: tf.Tensor, bits: int) -> tf.Tensor:
     return tf.bitwise.right_shift(x, tf.constant(bits, x.dtype))

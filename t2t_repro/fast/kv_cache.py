@@ -104,7 +104,7 @@ class KVCacheSlots:
         Returns:
             The state, and the position of this step's slots, for `write`.
         """
-        state, group = self._with_free_group(state, index)
+        state, group = self._find_free_group(state, index)
         slots = tf.range(tf.shape(state.slot_steps)[1])
         own = (group * self.beam_size + tf.range(self.beam_size))[:, None]
         self_bias = tf.where(tf.equal(slots, own), 0.0, state.self_bias)
@@ -155,7 +155,7 @@ class KVCacheSlots:
         batch, slots = tf.unstack(tf.shape(state.slot_steps))
         return tf.range(batch * self.heads) * (slots // self.beam_size) + group
 
-    def _with_free_group(
+    def _find_free_group(
         self, state: KVCacheState, index: tf.Tensor
     ) -> tuple[KVCacheState, tf.Tensor]:
         """Returns a state with free slots, and the index of the first free group."""
@@ -251,7 +251,7 @@ class FixedKVCacheSlots(KVCacheSlots):
         """Returns the first slot of a step, int32 ()."""
         return group * self.beam_size
 
-    def _with_free_group(
+    def _find_free_group(
         self, state: KVCacheState, index: tf.Tensor
     ) -> tuple[KVCacheState, tf.Tensor]:
         return state, index

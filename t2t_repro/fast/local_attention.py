@@ -38,7 +38,7 @@ class Windows(NamedTuple):
     blocks: Tensor
 
 
-def windows_of(length: Tensor | int, radius: int) -> Windows:
+def compute_windows(length: Tensor | int, radius: int) -> Windows:
     """Computes the sizes for a length, int (), and a radius of at least 1."""
     size = 2 * radius + 1
     return Windows(radius, size, size + 2 * radius, length, (length + size - 1) // size)
@@ -58,7 +58,7 @@ def attend_locally(
         reference = dispatched_attention.reference
         return reference(query, key, value, mask, radius, drop)
     bias = None if mask is None else (1.0 - ops.cast(mask, "float32")) * MASKED
-    windows = windows_of(ops.shape(query)[2], radius)
+    windows = compute_windows(ops.shape(query)[2], radius)
     weights = drop(nearby_weights(query, key, bias, windows))
     return nearby_values(weights, value, windows)
 

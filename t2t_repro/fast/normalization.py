@@ -3,13 +3,13 @@
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
-from t2t_repro.fast.xla_kernels import barriers, in_xla
+from t2t_repro.fast.xla_kernels import barriers, is_xla_graph
 from t2t_repro.layers.functional import Tensor
 
 
 def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
     """Replaces `functional.normalize` on a CPU; its gradient uses matmuls."""
-    return _with_gradient(x, scale, bias, epsilon, by_reductions=False)
+    return _normalize_with_gradient(x, scale, bias, epsilon, by_reductions=False)
 
 
 def normalize_by_reductions(
@@ -20,7 +20,7 @@ def normalize_by_reductions(
     On a GPU a matmul is a separate kernel that reads its operands from memory. A
     reduction is fused with the operations that compute its operands.
     """
-    return _with_gradient(x, scale, bias, epsilon, by_reductions=True)
+    return _normalize_with_gradient(x, scale, bias, epsilon, by_reductions=True)
 
 
 def normalize_in_float64(
@@ -40,7 +40,7 @@ def normalize_in_float64(
     return centred * inverse * scale + bias
 
 
-def _with_gradient(
+def _normalize_with_gradient(
     x: Tensor, scale: Tensor, bias: Tensor, epsilon: float, by_reductions: bool
 ) -> Tensor:
     """Computes layer_norm(x), with an explicit gradient.
@@ -65,7 +65,7 @@ def _with_gradient(
         centred = x - mean
         variance = ops.mean(ops.square(centred), axis=1, keepdims=True)
         inverse = ops.rsqrt(variance + epsilon)
-        if by_reductions and in_xla():
+        if by_reductions and is_xla_graph():
             # Otherwise, each kernel of the gradient would compute both again, and one
             # would store a value of every channel.
             mean, inverse = barriers(mean, inverse)

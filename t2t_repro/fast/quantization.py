@@ -83,10 +83,12 @@ def matmul_groups(model: Transformer) -> dict[str, MatmulGroup]:
             groups.append((layer.cross_attention.key, layer.cross_attention.value))
     groups.append((model.softmax_table,))
     prefix = f"{model.name}/"
-    return {_matrix_of(group[0]).path.removeprefix(prefix): group for group in groups}
+    return {
+        _select_matrix(group[0]).path.removeprefix(prefix): group for group in groups
+    }
 
 
-def _matrix_of(layer: Dense | TokenEmbedding) -> keras.Variable:
+def _select_matrix(layer: Dense | TokenEmbedding) -> keras.Variable:
     return layer.table if isinstance(layer, TokenEmbedding) else layer.kernel
 
 
@@ -100,7 +102,7 @@ def _weights(group: MatmulGroup) -> tuple[Array, Array]:
     matrices, biases = [], []
     for layer in group:
         is_table = isinstance(layer, TokenEmbedding)
-        matrix = np.asarray(_matrix_of(layer), np.float32)
+        matrix = np.asarray(_select_matrix(layer), np.float32)
         matrices.append(matrix.T if is_table else matrix)
         bias = None if is_table else layer.bias
         biases.append(np.zeros(len(matrices[-1].T)) if bias is None else bias)
@@ -111,7 +113,7 @@ def _share_matmul(group: MatmulGroup, whole: Callable[..., tf.Tensor]) -> None:
     """Replaces the matmul of each layer of a group with its columns of `whole`."""
     start = 0
     for layer in group:
-        end = start + _matrix_of(layer).shape[1]
+        end = start + _select_matrix(layer).shape[1]
         columns = slice(start, end) if len(group) > 1 else None
         layer.matmul, start = SharedMatmul(whole, columns), end
 
@@ -176,8 +178,8 @@ class QuantizedMatmul:
             float32 (rows, units); with `high` quint8 (rows, units), or under XLA int8
             as from `xla_kernels.quantize`.
         """
-        if xla_kernels.in_xla():
-            y = self._in_xla(x, high)
+        if xla_kernels.is_xla_graph():
+            y = self._multiply_in_xla(x, high)
             return y if columns is None else y[:, columns]
         if x.dtype != tf.quint8:
             x, _, _ = tf.raw_ops.QuantizeV2(
@@ -194,7 +196,7 @@ class QuantizedMatmul:
         row_max = UINT8_MAX * self._step
         return int8_matmul(x, codes, bias, row_max, weight_max, high)
 
-    def _in_xla(self, x: tf.Tensor, high: float | None) -> tf.Tensor:
+    def _multiply_in_xla(self, x: tf.Tensor, high: float | None) -> tf.Tensor:
         """Implements `__call__` with XLA's matmul."""
         if x.dtype == tf.float32:
             x = xla_kernels.quantize(x, *self._row_range)
@@ -271,9 +273,9 @@ def quantize_model(
             )
 
 
-def weight_bits_of(model: Transformer) -> int | None:
+def find_weight_bits(model: Transformer) -> int | None:
     """Returns the number of bits of a quantized model's weights; None in float32."""
-    matmul = _quantized_matmul(model.softmax_table)
+    matmul = _find_quantized_matmul(model.softmax_table)
     return matmul.weight_bits if matmul else None
 
 
@@ -286,7 +288,7 @@ def graph_variables(model: Transformer) -> tuple[list[tf.Variable], list[tf.Vari
     replaced: set[str] = set()
     matmuls: dict[QuantizedMatmul, None] = {}
     for layer in model._flatten_layers():
-        if matmul := _quantized_matmul(layer):
+        if matmul := _find_quantized_matmul(layer):
             matmuls[matmul] = None
             # A quantized matmul adds the bias of a `Dense` itself.
             weights = layer.weights if isinstance(layer, Dense) else [layer.table]
@@ -295,7 +297,7 @@ def graph_variables(model: Transformer) -> tuple[list[tf.Variable], list[tf.Vari
     return read, [matmul.codes for matmul in matmuls]
 
 
-def _quantized_matmul(layer: keras.layers.Layer) -> QuantizedMatmul | None:
+def _find_quantized_matmul(layer: keras.layers.Layer) -> QuantizedMatmul | None:
     whole = getattr(getattr(layer, "matmul", None), "whole", None)
     return whole if isinstance(whole, QuantizedMatmul) else None
 
@@ -317,7 +319,7 @@ class RangeObserver:
     def __enter__(self) -> Self:
         """Replaces the matmuls with observed float32 matmuls."""
         for name, group in self._groups.items():
-            _share_matmul(group, self._observed_matmul(name))
+            _share_matmul(group, self._observe_matmul(name))
         for norm in _norms(self._model):
             norm.normalize = normalize_in_float64
         return self
@@ -346,7 +348,7 @@ class RangeObserver:
             ranges[name] = ActivationRange(low, high if high > low else low + 1.0)
         return ranges
 
-    def _observed_matmul(self, name: str) -> Callable[..., tf.Tensor]:
+    def _observe_matmul(self, name: str) -> Callable[..., tf.Tensor]:
         matrix, bias = _weights(self._groups[name])
         rows = self._extremes[name]
 

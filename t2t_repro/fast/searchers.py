@@ -20,7 +20,7 @@ from t2t_repro.models.searcher import (
     Found,
     PlainSearcher,
     Searcher,
-    as_tensors,
+    convert_to_tensors,
 )
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
@@ -79,8 +79,8 @@ class ParallelSearcher(PlainSearcher):
         """Searches for a batch, with copies of the weights."""
         if copies is None:
             return self.search(*batch)
-        shared = copies.of(len(batch.inputs))
-        tensors, types = as_tensors(batch)
+        shared = copies.copy_weights(len(batch.inputs))
+        tensors, types = convert_to_tensors(batch)
         kinds = tf.nest.map_structure(_any_matrix, shared)
         search = self._search_with_copies.get_concrete_function(*types, kinds)
         self._optimize(search, tensors, shared)

@@ -4,10 +4,10 @@ import threading
 
 import tensorflow as tf
 
-from t2t_repro.fast.cached_decoder import KVCacheDecoder, members_of
+from t2t_repro.fast.cached_decoder import KVCacheDecoder, list_members
 from t2t_repro.fast.small_batch_matmul import needs_copies
 from t2t_repro.models.ensemble import ModelDecoder
-from t2t_repro.models.generate import as_one
+from t2t_repro.models.generate import combine_decoders
 
 Copies = list[list[tf.Tensor]]
 """Copies of the weights of each member of an ensemble."""
@@ -16,7 +16,7 @@ Copies = list[list[tf.Tensor]]
 class SharedCopies:
     """Copies of weights that parallel searches share while the weights do not change.
 
-    Without sharing, every search makes its own copies (see `KVCacheDecoder.prepacked`).
+    Without sharing, every search makes its own copies (see `KVCacheDecoder.prepack`).
 
     Args:
         decoder: Decoder of the searches.
@@ -31,7 +31,7 @@ class SharedCopies:
         self._lock = threading.Lock()
         self._copies: dict[bool, Copies] = {}
 
-    def of(self, sentences: int) -> Copies:
+    def copy_weights(self, sentences: int) -> Copies:
         """Returns the copies for a search of some sentences, made at the first call."""
         many = needs_copies(sentences * self._decoder.beam_size)
         with self._lock:
@@ -40,16 +40,16 @@ class SharedCopies:
                     each.copies(sentences)
                     if isinstance(each, KVCacheDecoder) and not self._few
                     else []
-                    for each in members_of(self._decoder)
+                    for each in list_members(self._decoder)
                 ]
             return self._copies[many]
 
 
 def use_copies(decoder: ModelDecoder, copies: Copies) -> ModelDecoder:
-    """Returns a decoder that uses the results of `SharedCopies.of` for `decoder`."""
-    return as_one(
+    """Returns a decoder that uses the results of `SharedCopies.copy_weights`."""
+    return combine_decoders(
         [
-            each.using(own) if isinstance(each, KVCacheDecoder) else each
-            for each, own in zip(members_of(decoder), copies, strict=True)
+            each.use_copies(own) if isinstance(each, KVCacheDecoder) else each
+            for each, own in zip(list_members(decoder), copies, strict=True)
         ]
     )

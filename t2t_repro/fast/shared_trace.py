@@ -14,11 +14,16 @@ from t2t_repro.fast.flat_attention import (
     unflatten_tokens,
 )
 from t2t_repro.fast.gpu_kernels import attend_by_position
-from t2t_repro.fast.xla_kernels import in_xla
+from t2t_repro.fast.xla_kernels import is_xla_graph
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.functional import Tensor, apply_layers
-from t2t_repro.layers.masks import both, causal_mask
-from t2t_repro.layers.seeded_dropout import dropout_seed, given_seed, salt_of, salted
+from t2t_repro.layers.masks import causal_mask, combine_masks
+from t2t_repro.layers.seeded_dropout import (
+    combine_seed,
+    current_seed,
+    dropout_seed,
+    hash_path,
+)
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 
 
@@ -52,23 +57,23 @@ def apply_layers_once_traced(
     every call, because the function passes shapes to its gradient, so that XLA treats
     all its arguments as constants, weights included.
     """
-    first, seed = layers[0], given_seed()
+    first, seed = layers[0], current_seed()
     masked = any(hasattr(each, "_keras_mask") for each in (x, *context))
     ours = type(first) in (EncoderLayer, DecoderLayer)
     unfit = masked or not ours or not tf.inside_function()
     if unfit or (seed is None and _InTraining()(x)):
         return apply_layers.reference(layers, x, *context)
-    attention, xla = first.self_attention, in_xla()
+    attention, xla = first.self_attention, is_xla_graph()
     # float16 could not represent large logits before they are scaled.
     fits = type(attention) is MultiHeadAttention and x.dtype != tf.float16
     by_position = on_gpu and xla and fits
     on_rows = _OnRows(by_position, x, *context)
-    x = on_rows.in_order(x)
+    x = on_rows.swap_axes(x)
     rows = flatten_tokens(x)
     if xla or is_quantized(attention):
         for layer in layers:
             rows = on_rows(layer, rows)
-        return on_rows.in_order(unflatten_tokens(x, rows))
+        return on_rows.swap_axes(unflatten_tokens(x, rows))
 
     @tf.function(autograph=False)
     def apply(rows: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
@@ -78,12 +83,12 @@ def apply_layers_once_traced(
 
     # A layer's seed depends on its path. Replacing the first layer's path by that of
     # each layer gives the same dropout masks as separate calls.
-    salt = salt_of(first.path)
+    salt = hash_path(first.path)
     for layer in layers:
         weights = [ops.cast(v, v.dtype) for v in layer.weights]
         own = seed
         if seed is not None and layer is not first:
-            own = salted(seed, salt ^ salt_of(layer.path))
+            own = combine_seed(seed, salt ^ hash_path(layer.path))
         rows = apply(rows, weights, own)
     return unflatten_tokens(x, rows)
 
@@ -106,14 +111,14 @@ class _OnRows:
         self.by_position = by_position
         self.attend = attend_by_position if by_position else attend
         self.length = tf.shape(x)[1]
-        self.mask = _with_heads(attention_mask)
+        self.mask = _add_head_axis(attention_mask)
         if encoder_output is not None:
-            self.mask = both(self.mask, causal_mask(self.length)[None])
-            self.memory = flatten_tokens(self.in_order(encoder_output))
+            self.mask = combine_masks(self.mask, causal_mask(self.length)[None])
+            self.memory = flatten_tokens(self.swap_axes(encoder_output))
             self.source = tf.shape(encoder_output)[1]
-            self.cross_mask = _with_heads(cross_attention_mask)
+            self.cross_mask = _add_head_axis(cross_attention_mask)
 
-    def in_order(self, x: Tensor) -> Tensor:
+    def swap_axes(self, x: Tensor) -> Tensor:
         """Exchanges the first two axes if tokens are ordered by position."""
         return tf.transpose(x, [1, 0, 2]) if self.by_position else x
 
@@ -134,7 +139,7 @@ class _OnRows:
         return layer.apply_sublayers(rows, self_attend, cross_attend)
 
 
-def _with_heads(mask: Tensor | None) -> Tensor | None:
+def _add_head_axis(mask: Tensor | None) -> Tensor | None:
     """Adds an axis for the heads to a mask of rank 3."""
     if mask is None or len(mask.shape) != 3:
         return mask

@@ -6,7 +6,7 @@ place, without repacking it, which is slow in two cases:
 - With few rows (`most_few_rows`), one core reads the matrix, and reading takes most of
   the time. Two independent matmuls of half of the matrix run on two cores. The halves
   are views, not copies. A search that never has more rows needs only this form
-  (`halved`).
+  (`halve_weights`).
 - With more rows and AVX2, the elements of a column conflict in the processor's cache if
   the length of a row is a multiple of 128 elements. A copy of the matrix with rows
   longer by one cache line avoids that. It is made once, before the first step. A
@@ -97,7 +97,9 @@ class StepMatmuls:
             if len(layers) == 1:
                 return layers[0](x)
             # Concatenating the kernels at every call would take longer.
-            matmul = _by_columns([ops.cast(each.kernel, x.dtype) for each in layers])
+            matmul = _make_column_matmul(
+                [ops.cast(each.kernel, x.dtype) for each in layers]
+            )
         y = matmul(x)
         if not layers[0].use_bias:
             return y
@@ -134,28 +136,28 @@ def prepack(
             replaced are skipped.
         rows: int32 (), the largest number of rows in a step.
         dtype: Dtype of the matmuls.
-        copies: The results of `padded_weights`; default: they are computed.
+        copies: The results of `pad_weights`; default: they are computed.
     """
-    groups = _with_own_weights(groups)
+    groups = _exclude_replaced(groups)
     if not groups:
         return StepMatmuls()
-    both = _weights_of(groups, dtype)
+    both = _collect_weights(groups, dtype)
     matmuls = [
-        (_by_table if is_table else _by_kernel)(each, copy)
+        (_make_table_matmul if is_table else _make_kernel_matmul)(each, copy)
         for (each, is_table), copy in zip(
-            both, copies or _padded(both, rows), strict=True
+            both, copies or _pad_if_many_rows(both, rows), strict=True
         )
     ]
     return StepMatmuls(dict(zip(groups, matmuls, strict=True)))
 
 
-def padded_weights(groups: Sequence[_Group], rows: Tensor, dtype: str) -> list[Tensor]:
+def pad_weights(groups: Sequence[_Group], rows: Tensor, dtype: str) -> list[Tensor]:
     """Copies the weights for `prepack`, which has the same arguments.
 
     Several searches can share the copies as long as the weights do not change.
     """
-    groups = _with_own_weights(groups)
-    return _padded(_weights_of(groups, dtype), rows) if groups else []
+    groups = _exclude_replaced(groups)
+    return _pad_if_many_rows(_collect_weights(groups, dtype), rows) if groups else []
 
 
 def needs_copies(rows: Tensor | int) -> Tensor | bool:
@@ -163,7 +165,7 @@ def needs_copies(rows: Tensor | int) -> Tensor | bool:
     return rows > most_few_rows()
 
 
-def _weights_of(groups: Sequence[_Group], dtype: str) -> list[tuple[Tensor, bool]]:
+def _collect_weights(groups: Sequence[_Group], dtype: str) -> list[tuple[Tensor, bool]]:
     """Returns the weights of each group, and whether they are a transposed table."""
     return [
         (_weights(group, dtype), isinstance(group[0], TokenEmbedding))
@@ -171,17 +173,17 @@ def _weights_of(groups: Sequence[_Group], dtype: str) -> list[tuple[Tensor, bool
     ]
 
 
-def _padded(both: list[tuple[Tensor, bool]], rows: Tensor) -> list[Tensor]:
-    """Returns the copies of `_weights_of` that suit the number of rows."""
+def _pad_if_many_rows(both: list[tuple[Tensor, bool]], rows: Tensor) -> list[Tensor]:
+    """Returns the copies of `_collect_weights` that suit the number of rows."""
 
-    def transposed(table: Tensor) -> Tensor:
+    def transpose(table: Tensor) -> Tensor:
         if _is_on_the_left(table):
             return ops.transpose(table[:0])
         return _pad_rows(ops.transpose(table))
 
     def copies() -> list[Tensor]:
         return [
-            transposed(each) if is_table else _pad_rows(each) for each, is_table in both
+            transpose(each) if is_table else _pad_rows(each) for each, is_table in both
         ]
 
     def no_copies() -> list[Tensor]:
@@ -195,7 +197,7 @@ def _padded(both: list[tuple[Tensor, bool]], rows: Tensor) -> list[Tensor]:
     return list(ops.cond(many, copies, no_copies))
 
 
-def halved(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
+def halve_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
     """Divides large weights in halves for a search that never has many rows.
 
     The result equals that of `prepack` where `needs_copies` is false, but the graph has
@@ -208,15 +210,21 @@ def halved(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
 
     def matmul(weights: Tensor, is_table: bool) -> _Matmul:
         if _is_small(weights):
-            return _by_columns([ops.transpose(weights) if is_table else weights])
-        return _table_in_halves(weights) if is_table else _kernel_in_halves(weights)
+            return _make_column_matmul(
+                [ops.transpose(weights) if is_table else weights]
+            )
+        return (
+            _make_halved_table_matmul(weights)
+            if is_table
+            else _make_halved_kernel_matmul(weights)
+        )
 
-    groups = _with_own_weights(groups)
-    both = _weights_of(groups, dtype)
+    groups = _exclude_replaced(groups)
+    both = _collect_weights(groups, dtype)
     return StepMatmuls({g: matmul(*each) for g, each in zip(groups, both, strict=True)})
 
 
-def transposed_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
+def transpose_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
     """Copies the current weights, transposed, for small matmuls that XLA compiles.
 
     `matmul_transposed` states why the copies are transposed.
@@ -226,7 +234,7 @@ def transposed_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
         dtype: Dtype of the matmuls.
     """
     prepacked = {}
-    for group in _with_own_weights(groups):
+    for group in _exclude_replaced(groups):
         weights = _weights(group, dtype)
         is_table = isinstance(group[0], TokenEmbedding)
         matrix = weights if is_table else ops.transpose(weights)
@@ -235,17 +243,17 @@ def transposed_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
 
 
 def first_rows(groups: Sequence[_Group]) -> Tensor:
-    """Returns the first two rows of all weights that `transposed_weights` copies.
+    """Returns the first two rows of all weights that `transpose_weights` copies.
 
     They show whether the weights have changed: training changes all rows of kernels.
     The result is float (elements,).
     """
-    layers = [layer for group in _with_own_weights(groups) for layer in group]
+    layers = [layer for group in _exclude_replaced(groups) for layer in group]
     weights = [x.table if isinstance(x, TokenEmbedding) else x.kernel for x in layers]
     return ops.concatenate([ops.ravel(each[:2]) for each in weights] or [ops.zeros(0)])
 
 
-def _with_own_weights(groups: Sequence[_Group]) -> list[_Group]:
+def _exclude_replaced(groups: Sequence[_Group]) -> list[_Group]:
     """Returns the groups whose matmul has not been replaced, e.g. by quantization."""
     return [g for g in groups if g[0].matmul in (linear, tied_logits)]
 
@@ -266,48 +274,48 @@ def _pad_rows(matrix: Tensor) -> Tensor:
     return ops.pad(matrix, [[0, 0], [0, _CACHE_LINE]])
 
 
-def _by_kernel(kernel: Tensor, padded: Tensor) -> _Matmul:
+def _make_kernel_matmul(kernel: Tensor, padded: Tensor) -> _Matmul:
     """Returns the matmul with a kernel, float (channels, units).
 
     `padded` is its copy with padded rows, from `prepack`.
     """
-    whole = _by_padded(padded, kernel.shape[1])
-    return _matmul_for_any_rows(kernel, _kernel_in_halves(kernel), whole)
+    whole = _make_padded_matmul(padded, kernel.shape[1])
+    return _matmul_for_any_rows(kernel, _make_halved_kernel_matmul(kernel), whole)
 
 
-def _kernel_in_halves(kernel: Tensor) -> _Matmul:
+def _make_halved_kernel_matmul(kernel: Tensor) -> _Matmul:
     halves = _halves(kernel, 0)
 
-    def divided(x: Tensor) -> Tensor:
+    def matmul(x: Tensor) -> Tensor:
         first, second = map(ops.matmul, _halves(x, 1), halves)
         return first + second
 
-    return divided
+    return matmul
 
 
-def _by_table(table: Tensor, padded: Tensor) -> _Matmul:
+def _make_table_matmul(table: Tensor, padded: Tensor) -> _Matmul:
     """Returns the matmul with a transposed table, float (units, channels).
 
     `padded` is its transposed copy with padded rows, from `prepack`.
     """
 
-    def on_the_left(x: Tensor) -> Tensor:
+    def multiply_from_left(x: Tensor) -> Tensor:
         return ops.transpose(ops.matmul(table, ops.transpose(x)))
 
-    whole = _by_padded(padded, table.shape[0])
+    whole = _make_padded_matmul(padded, table.shape[0])
     if _is_on_the_left(table):
-        whole = on_the_left
-    return _matmul_for_any_rows(table, _table_in_halves(table), whole)
+        whole = multiply_from_left
+    return _matmul_for_any_rows(table, _make_halved_table_matmul(table), whole)
 
 
-def _table_in_halves(table: Tensor) -> _Matmul:
+def _make_halved_table_matmul(table: Tensor) -> _Matmul:
     halves = _halves(table, 0)
 
-    def divided(x: Tensor) -> Tensor:
+    def matmul(x: Tensor) -> Tensor:
         products = [ops.matmul(x, ops.transpose(half)) for half in halves]
         return ops.concatenate(products, 1)
 
-    return divided
+    return matmul
 
 
 def _halves(x: Tensor, axis: int) -> list[Tensor]:
@@ -319,37 +327,37 @@ def _halves(x: Tensor, axis: int) -> list[Tensor]:
     return list(tf.split(x, [middle, x.shape[axis] - middle], axis))
 
 
-def _by_columns(matrices: list[Tensor]) -> _Matmul:
+def _make_column_matmul(matrices: list[Tensor]) -> _Matmul:
     """Returns the matmul with the concatenation of matrices along their columns."""
 
-    def concatenated(x: Tensor) -> Tensor:
+    def matmul(x: Tensor) -> Tensor:
         products = [ops.matmul(x, matrix) for matrix in matrices]
         return products[0] if len(matrices) == 1 else ops.concatenate(products, 1)
 
-    return concatenated
+    return matmul
 
 
-def _by_padded(padded: Tensor, units: int) -> _Matmul:
+def _make_padded_matmul(padded: Tensor, units: int) -> _Matmul:
     """Returns the matmul with a copy from `prepack`, with or without padded rows."""
 
-    def whole(x: Tensor) -> Tensor:
+    def matmul(x: Tensor) -> Tensor:
         y = ops.matmul(x, padded)
         if _has_conflicts(units):
             y = y[:, :units]
         # The width of `padded` is unknown statically after ops.cond.
         return ops.reshape(y, (-1, units))
 
-    return whole
+    return matmul
 
 
 def _matmul_for_any_rows(matrix: Tensor, divided: _Matmul, whole: _Matmul) -> _Matmul:
     """Returns a matmul that calls `divided` if x has few rows and W is large."""
 
-    def chosen(x: Tensor) -> Tensor:
+    def matmul(x: Tensor) -> Tensor:
         few = ops.shape(x)[0] <= most_few_rows()
         return ops.cond(few, lambda: divided(x), lambda: whole(x))
 
-    return whole if _is_small(matrix) else chosen
+    return whole if _is_small(matrix) else matmul
 
 
 def _has_conflicts(units: int) -> bool:

@@ -9,7 +9,7 @@ from t2t_repro.fast import absorbed_attention
 from t2t_repro.fast.cached_decoder import KVCacheDecoder, Memory, matmuls_of_a_step
 from t2t_repro.fast.flat_attention import is_quantized
 from t2t_repro.fast.kv_cache import FixedKVCacheSlots, KVCacheState, LayerKVCache
-from t2t_repro.fast.small_batch_matmul import StepMatmuls, transposed_weights
+from t2t_repro.fast.small_batch_matmul import StepMatmuls, transpose_weights
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.models.transformer import Transformer
@@ -109,7 +109,7 @@ class StaticDecoder(KVCacheDecoder):
 
 def transpose_step_weights(model: Transformer) -> StepMatmuls:
     """Copies the decoder's weights in a layout that is fast for XLA's matmuls."""
-    return transposed_weights(matmuls_of_a_step(model), model.compute_dtype)
+    return transpose_weights(matmuls_of_a_step(model), model.compute_dtype)
 
 
 def _is_foldable(shape: tf.TensorShape, attention: MultiHeadAttention) -> bool:

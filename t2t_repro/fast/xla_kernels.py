@@ -17,14 +17,14 @@ LARGE_REDUCTION = 2**15
 """Number of elements from which XLA uses YNNPACK for a float32 reduction on a CPU."""
 
 
-def in_xla() -> bool:
+def is_xla_graph() -> bool:
     """Returns whether XLA will compile the graph that is being traced."""
     return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
 
 
 def linear(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) -> tf.Tensor:
     """Replaces `functional.linear`; see `_matmul`."""
-    if not in_xla():
+    if not is_xla_graph():
         return functional.linear.reference(x, kernel, bias)
     y = _matmul(x, kernel, transposed=False)
     return y if bias is None else tf.add(y, bias)
@@ -32,7 +32,7 @@ def linear(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) -> tf
 
 def tied_logits(x: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
     """Replaces `functional.tied_logits`; see `_matmul`."""
-    if not in_xla():
+    if not is_xla_graph():
         return functional.tied_logits.reference(x, table)
     return _matmul(x, tf.cast(table, x.dtype), transposed=True)
 
@@ -63,7 +63,7 @@ def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
     Under XLA, Philox takes 2.7 times and Threefry 0.8 times the time of TensorFlow's
     Philox. TensorFlow supports Threefry only under XLA.
     """
-    if not in_xla():
+    if not is_xla_graph():
         return seeded_dropout.uniform.reference(shape, seed)
     return tf.random.stateless_uniform(shape, seed, alg="threefry")
 
@@ -76,26 +76,30 @@ def maximum(x: tf.Tensor) -> tf.Tensor:
     once (`EmitYnnSubgraph` appends to a list that they share). Larger reductions are
     therefore divided if their shape is static.
     """
-    return _reduced(tf.reduce_max, x) if in_xla() else tf.reduce_max(x, axis=-1)
+    return (
+        _reduce_in_chunks(tf.reduce_max, x)
+        if is_xla_graph()
+        else tf.reduce_max(x, axis=-1)
+    )
 
 
 def softmax(logits: tf.Tensor) -> tf.Tensor:
     """Computes ``tf.nn.softmax``, under XLA without YNNPACK (see `maximum`)."""
-    if not in_xla():
+    if not is_xla_graph():
         return tf.nn.softmax(logits)
     exponentials = tf.exp(logits - maximum(logits)[..., None])
-    return exponentials / _reduced(tf.reduce_sum, exponentials)[..., None]
+    return exponentials / _reduce_in_chunks(tf.reduce_sum, exponentials)[..., None]
 
 
 def largest_log_prob(rows: tf.Tensor, best: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
     """Replaces `candidates.largest_log_prob`, under XLA without YNNPACK."""
-    if not in_xla():
+    if not is_xla_graph():
         return candidates.largest_log_prob.reference(rows, best, ids)
     exponentials = tf.exp(rows - tf.reduce_max(best, axis=1, keepdims=True))
-    return -tf.math.log(_reduced(tf.reduce_sum, exponentials)[:, None])
+    return -tf.math.log(_reduce_in_chunks(tf.reduce_sum, exponentials)[:, None])
 
 
-def _reduced(reduce: Callable[..., tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+def _reduce_in_chunks(reduce: Callable[..., tf.Tensor], x: tf.Tensor) -> tf.Tensor:
     """Reduces the last axis in parts of fewer than `LARGE_REDUCTION` elements."""
     elements = x.shape.num_elements()
     if elements is None or elements < LARGE_REDUCTION:
@@ -104,7 +108,7 @@ def _reduced(reduce: Callable[..., tf.Tensor], x: tf.Tensor) -> tf.Tensor:
     axis = next((n for n, size in enumerate(sizes[:-1]) if size > 1), -1)
     half = sizes[axis] // 2
     parts = tf.split(x, [half, sizes[axis] - half], axis)
-    parts = [_reduced(reduce, part) for part in parts]
+    parts = [_reduce_in_chunks(reduce, part) for part in parts]
     return reduce(tf.stack(parts, -1), axis=-1) if axis < 0 else tf.concat(parts, axis)
 
 
@@ -125,7 +129,7 @@ def barrier(x: tf.Tensor) -> tf.Tensor:
 
 def barriers(*tensors: tf.Tensor) -> list[tf.Tensor]:
     """Prevents XLA from fusing what computes the tensors with what uses them."""
-    return list(xla.optimization_barrier(*tensors) if in_xla() else tensors)
+    return list(xla.optimization_barrier(*tensors) if is_xla_graph() else tensors)
 
 
 def matmul_transposed(x: tf.Tensor, matrix: tf.Tensor, **kwargs: Any) -> tf.Tensor:
@@ -143,7 +147,7 @@ def matmul_transposed(x: tf.Tensor, matrix: tf.Tensor, **kwargs: Any) -> tf.Tens
     Returns:
         (..., rows, units).
     """
-    if not in_xla():
+    if not is_xla_graph():
         return tf.matmul(x, matrix, transpose_b=True, **kwargs)
     y = tf.matmul(matrix, barrier(x), transpose_b=True, **kwargs)
     return tf.linalg.matrix_transpose(barrier(y))

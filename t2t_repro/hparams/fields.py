@@ -15,7 +15,7 @@ import yaml
 
 from t2t_repro.hparams.consistency import check_together
 from t2t_repro.hparams.model_fields import ModelFields
-from t2t_repro.hparams.settings import AUTO, checked, rule_of, setting
+from t2t_repro.hparams.settings import AUTO, get_rule, setting, validate
 from t2t_repro.system.atomic_file import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
@@ -257,7 +257,7 @@ class HParams(ModelFields):
 
     def __post_init__(self) -> None:
         """Validates each field by its rule, then combinations of fields."""
-        for name, value in checked(HParams, vars(self), "hparams").items():
+        for name, value in validate(HParams, vars(self), "hparams").items():
             object.__setattr__(self, name, value)
         check_together(self)
 
@@ -291,7 +291,7 @@ class HParams(ModelFields):
 
     def replace(self, **changes: Any) -> HParams:
         """Returns a copy with changed values; raises UserError for an invalid one."""
-        return dataclasses.replace(self, **checked(HParams, changes, "hparams"))
+        return dataclasses.replace(self, **validate(HParams, changes, "hparams"))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all values by name, in the order of declaration."""
@@ -301,7 +301,7 @@ class HParams(ModelFields):
         """Returns all values as YAML, with meaning and source as comments."""
         lines = []
         for field in dataclasses.fields(self):
-            rule = rule_of(field)
+            rule = get_rule(field)
             comment = textwrap.wrap(f"{rule.doc} ({rule.source})", 80)
             lines += [f"# {line}" for line in comment]
             lines.append(yaml.safe_dump({field.name: getattr(self, field.name)}))
@@ -313,9 +313,9 @@ class HParams(ModelFields):
 
 
 CPU_DEFAULTS = {
-    field.name: rule_of(field).plain
+    field.name: get_rule(field).plain
     for field in dataclasses.fields(HParams)
-    if rule_of(field).plain is not None
+    if get_rule(field).plain is not None
 }
 """CPU default of each field that may be "auto"; used by sets older than "auto"."""
 
@@ -323,4 +323,4 @@ CPU_DEFAULTS = {
 def fields_that_change(what: str) -> frozenset[str]:
     """Returns the names of the hyper-parameters whose `Rule.changes` is `what`."""
     fields = dataclasses.fields(HParams)
-    return frozenset(f.name for f in fields if rule_of(f).changes == what)
+    return frozenset(f.name for f in fields if get_rule(f).changes == what)

@@ -16,9 +16,9 @@ import yaml
 
 from t2t_repro.hparams.fields import CPU_DEFAULTS, HParams
 from t2t_repro.hparams.settings import (
-    checked,
-    did_you_mean,
     parse_overrides,
+    suggest_similar,
+    validate,
 )
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
@@ -47,7 +47,7 @@ def load(spec: str) -> HParams:
     assert match is not None  # The second alternative of the pattern matches any text.
     name, overrides = match["set"].strip(), match["overrides"] or ""
     is_path = name.endswith((".yaml", ".yml"))
-    values = _resolved(Path(name) if is_path else _path_of(name, "--hparams"))
+    values = _resolve(Path(name) if is_path else _find_path(name, "--hparams"))
     values |= parse_overrides(HParams, overrides, "--hparams")
     return HParams(**values)
 
@@ -68,20 +68,20 @@ def _configs() -> Path:
     return installed if installed.is_dir() else package.parent / "configs"
 
 
-def _path_of(name: str, where: str) -> Path:
+def _find_path(name: str, where: str) -> Path:
     """Returns the path of a named set; raises UserError for an unknown name."""
     if name not in names():
-        hint = did_you_mean(name, names()) or f"; choose from {', '.join(names())}"
+        hint = suggest_similar(name, names()) or f"; choose from {', '.join(names())}"
         raise UserError(f"{where}: no hyper-parameter set is called {name!r}{hint}")
     return _configs() / f"{name}.yaml"
 
 
-def _resolved(path: Path) -> dict[str, Any]:
+def _resolve(path: Path) -> dict[str, Any]:
     """Returns the values of a set, merged with those of its parent if it has one."""
     own = _mapping(path)
     if _PARENT not in own:
         return _values(path)
-    parent = _path_of(str(own[_PARENT]), f"{path}: {_PARENT}")
+    parent = _find_path(str(own[_PARENT]), f"{path}: {_PARENT}")
     if _PARENT in _mapping(parent):
         raise UserError(
             f"{path}: the set in {_PARENT}, {parent.stem!r}, also has a {_PARENT}; "
@@ -94,7 +94,7 @@ def _values(path: Path) -> dict[str, Any]:
     """Returns the validated values in a file, without the name of the parent."""
     values = _mapping(path)
     values.pop(_PARENT, None)
-    return checked(HParams, values, str(path))
+    return validate(HParams, values, str(path))
 
 
 def _mapping(path: Path) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def setting(default: Any, doc: str, source: str, **others: Any) -> Any:
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 
-def rule_of(field: dataclasses.Field[Any]) -> Rule:
+def get_rule(field: dataclasses.Field[Any]) -> Rule:
     """Returns the rule of a field declared by `setting`."""
     rule: Rule = field.metadata["rule"]
     return rule
@@ -104,17 +104,17 @@ def field_types(owner: type) -> dict[str, tuple[type, bool, Rule]]:
     fields, hints = {}, typing.get_type_hints(owner)
     for field in dataclasses.fields(owner):
         members = typing.get_args(hints[field.name]) or (hints[field.name],)
-        fields[field.name] = members[0], types.NoneType in members, rule_of(field)
+        fields[field.name] = members[0], types.NoneType in members, get_rule(field)
     return fields
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+def suggest_similar(name: str, candidates: Iterable[str]) -> str:
     """Returns '; did you mean X?' with the most similar candidate, or ''."""
     near = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def checked(owner: type, values: Mapping[Any, Any], where: str) -> dict[str, Any]:
+def validate(owner: type, values: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """Validates values by name of field; raises UserError that lists all mistakes.
 
     Args:
@@ -143,7 +143,7 @@ def checked(owner: type, values: Mapping[Any, Any], where: str) -> dict[str, Any
 def _unknown(owner: type, name: object) -> str:
     """Returns an error message for a name that is not a field; suggests another."""
     fields, others = field_types(owner), getattr(owner, "other_names", {})
-    hint = did_you_mean(str(name), fields)
+    hint = suggest_similar(str(name), fields)
     if name in others:
         hint = f"; did you mean {others[name]!r}?"
     hint = hint or f"; choose from {', '.join(fields)}"
@@ -181,13 +181,13 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
         texts[key] = value
     fields = field_types(owner)
     values = {
-        key: _parsed(owner, key, value) if key in fields else value
+        key: _parse_value(owner, key, value) if key in fields else value
         for key, value in texts.items()
     }
-    return checked(owner, values, where)
+    return validate(owner, values, where)
 
 
-def _parsed(owner: type, name: str, text: str) -> Any:
+def _parse_value(owner: type, name: str, text: str) -> Any:
     """Parses a value from the command line; returns invalid text unchanged."""
     kind, optional, rule = field_types(owner)[name]
     if optional and text.lower() in ("none", "null"):

@@ -62,19 +62,19 @@ class Tables:
         source, target = (side.order for side in sides)
         tying = self.tying()
         name = "embedding" if tying["share_embeddings"] else "softmax"
-        bias = _reordered(self.bias, target)
+        bias = _reorder(self.bias, target)
         bias[0] = RULED_OUT
         arrays = {
-            f"{name}/table": _reordered(self.softmax, target),
+            f"{name}/table": _reorder(self.softmax, target),
             f"{name}/bias": bias,
         }
         if not tying["share_embeddings"]:
-            arrays["input_embedding/table"] = _reordered(self.source, source)
+            arrays["input_embedding/table"] = _reorder(self.source, source)
             if not tying["tie_target"]:
-                arrays["target_embedding/table"] = _reordered(self.target, target)
+                arrays["target_embedding/table"] = _reorder(self.target, target)
         return arrays
 
 
-def _reordered(rows: np.ndarray, order: Sequence[int]) -> np.ndarray:
+def _reorder(rows: np.ndarray, order: Sequence[int]) -> np.ndarray:
     """Returns a row of zeros, followed by the rows with the indices in `order`."""
     return np.concatenate([np.zeros_like(rows[:1]), rows[order]])

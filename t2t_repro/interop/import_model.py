@@ -52,7 +52,7 @@ def import_model(
     source_lang, target_lang = (
         flag or file or default for flag, file, default in codes
     )
-    weights = checkpoints.copied(named_variables(built))
+    weights = checkpoints.copy_to_host(named_variables(built))
     moments = source.moments or {
         f"{moment}/{name}": np.zeros_like(value)
         for moment in ("m", "v")

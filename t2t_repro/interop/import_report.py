@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_repro.interop.formats.array_store import some
+from t2t_repro.interop.formats.array_store import format_names
 from t2t_repro.interop.source import Source
 
 _NAMES_LISTED = 8
@@ -79,7 +79,7 @@ class ImportReport:
             lines.append(f"Adam will start with zero moments: {source.adam}")
         for kind, names in self.unused.items():
             if names:
-                lines.append(f"not used, {kind}: {some(names, _NAMES_LISTED)}")
+                lines.append(f"not used, {kind}: {format_names(names, _NAMES_LISTED)}")
         for side, (known, pieces) in source.pieces_known.items():
             lines.append(
                 f"{side}.spm: {known:,} of {pieces:,} pieces are in the vocabulary"

@@ -9,7 +9,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import fields_that_change
 from t2t_repro.interop.formats.array_store import Arrays
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.models.variables import named_variables, without_values
+from t2t_repro.models.variables import named_variables, skip_initialization
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
@@ -95,11 +95,11 @@ def variable_shapes(
 
 
 def _build(hparams: HParams, tokenizer: Tokenizer) -> Transformer:
-    with without_values():
+    with skip_initialization():
         return build_model(hparams, tokenizer.vocab_size, tokenizer.target_vocab_size)
 
 
-def with_training(where: str, values: Mapping[str, Any]) -> HParams:
+def add_training_defaults(where: str, values: Mapping[str, Any]) -> HParams:
     """Returns complete hyper-parameters, with defaults for fine-tuning.
 
     Args:

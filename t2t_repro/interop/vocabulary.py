@@ -60,7 +60,7 @@ class Vocabularies:
         """Source and target vocabulary, the same object if they are shared."""
         return self.source, self.target or self.source
 
-    def pieces_known(
+    def count_known_pieces(
         self, models: Sequence[bytes | None]
     ) -> dict[str, tuple[int, int]]:
         """Counts the SentencePiece pieces that occur in the vocabularies.
@@ -109,7 +109,7 @@ class Vocabularies:
         )
 
 
-def ordered_vocabulary(file: Path, ids: Mapping[str, Any]) -> Vocabulary:
+def order_vocabulary(file: Path, ids: Mapping[str, Any]) -> Vocabulary:
     """Returns the vocabulary with its pieces in the order of their ids.
 
     Args:

@@ -9,7 +9,7 @@ from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
-from t2t_repro.layers.masks import both, causal_mask
+from t2t_repro.layers.masks import causal_mask, combine_masks
 
 MASKED = -1e9
 """Added to the logits of masked keys (tensor2tensor common_attention.py)."""
@@ -129,9 +129,9 @@ class MultiHeadAttention(Layer):
             mask = ops.expand_dims(mask, 1)  # One mask for all heads.
         for each in (value_mask, key_mask):
             if each is not None:
-                mask = both(mask, ops.cast(each, "bool")[:, None, None])
+                mask = combine_masks(mask, ops.cast(each, "bool")[:, None, None])
         if use_causal_mask:
-            mask = both(mask, causal_mask(ops.shape(query)[1])[None])
+            mask = combine_masks(mask, causal_mask(ops.shape(query)[1])[None])
         queries = self.project_query(query)
         keys, values = self.project_memory(value, key)
         y = self.attend(queries, keys, values, mask)

@@ -14,7 +14,7 @@ def argument_names(kind: type) -> list[str]:
     return inspect.getfullargspec(kind).args[1:]
 
 
-def arguments_of(kind: type, variables: Mapping[str, Any]) -> dict[str, Any]:
+def select_arguments(kind: type, variables: Mapping[str, Any]) -> dict[str, Any]:
     """Selects a constructor's positional arguments from its ``locals()``."""
     return {name: variables[name] for name in argument_names(kind)}
 

@@ -8,11 +8,11 @@ from keras import ops
 
 from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.masks import both
+from t2t_repro.layers.masks import combine_masks
 from t2t_repro.system.dispatch import dispatched
 
 
-def distances_between(query: Tensor, key: Tensor) -> Tensor:
+def compute_distances(query: Tensor, key: Tensor) -> Tensor:
     """Returns the position of each key minus that of each query.
 
     The last query and the last key have the same position.
@@ -29,9 +29,9 @@ def distances_between(query: Tensor, key: Tensor) -> Tensor:
     return places[None, :] - places[sources - targets :, None]
 
 
-def near(mask: Tensor | None, distances: Tensor, radius: int) -> Tensor:
+def mask_distant_keys(mask: Tensor | None, distances: Tensor, radius: int) -> Tensor:
     """Extends a mask so that it also hides keys beyond the radius."""
-    return both(mask, ops.abs(distances) <= radius)
+    return combine_masks(mask, ops.abs(distances) <= radius)
 
 
 @dispatched
@@ -57,7 +57,7 @@ def attend_locally(
         float (batch, heads, length, d_v).
     """
     logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
-    mask = near(mask, distances_between(query, key), radius)
+    mask = mask_distant_keys(mask, compute_distances(query, key), radius)
     return ops.matmul(drop(masked_softmax(logits, mask)), value)
 
 
@@ -112,14 +112,16 @@ class LocalAttention(MultiHeadAttention):
             key: float (batch, heads, sources, d_k).
             mask: bool, broadcastable to (batch, heads, targets, sources), or None.
             distances: int32, broadcastable to the same shape; defaults to
-                `distances_between` queries and keys.
+                those between queries and keys.
 
         Returns:
             float (batch, heads, targets, sources).
         """
         if distances is None:
-            distances = distances_between(query, key)
-        return super().attention_weights(query, key, near(mask, distances, self.radius))
+            distances = compute_distances(query, key)
+        return super().attention_weights(
+            query, key, mask_distant_keys(mask, distances, self.radius)
+        )
 
     def weighted_sum(
         self, weights: Tensor, value: Tensor, distances: Tensor | None = None

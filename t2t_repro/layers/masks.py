@@ -57,6 +57,6 @@ def segment_mask(queries: Tensor | None, keys: Tensor | None) -> Tensor | None:
     return ops.equal(ops.expand_dims(queries, 2), ops.expand_dims(keys, 1))
 
 
-def both(mask: Tensor | None, other: Tensor) -> Tensor:
+def combine_masks(mask: Tensor | None, other: Tensor) -> Tensor:
     """Combines two masks: true where both are true; None is true everywhere."""
     return other if mask is None else ops.logical_and(mask, other)

@@ -9,7 +9,7 @@ from keras import ops
 from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
 from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
-from t2t_repro.layers.local_attention import distances_between, near
+from t2t_repro.layers.local_attention import compute_distances, mask_distant_keys
 
 
 class RelativeTable(Layer):
@@ -94,16 +94,16 @@ class RelativeAttention(MultiHeadAttention):
             query: float (batch, heads, targets, d_k).
             key: float (batch, heads, sources, d_k).
             mask: bool, broadcastable to (batch, heads, targets, sources), or None.
-            distances: int32 (targets, sources); defaults to `distances_between` queries
-                and keys.
+            distances: int32 (targets, sources); defaults to those between queries and
+                keys.
 
         Returns:
             float (batch, heads, targets, sources).
         """
         if distances is None:
-            distances = distances_between(query, key)
+            distances = compute_distances(query, key)
         if self.radius:
-            mask = near(mask, distances, self.radius)
+            mask = mask_distant_keys(mask, distances, self.radius)
         logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
         relative = ops.einsum("bhtd,tsd->bhts", query, self.relative_keys(distances))
         logits = ops.cast(logits, "float32") + ops.cast(relative, "float32")
@@ -114,7 +114,7 @@ class RelativeAttention(MultiHeadAttention):
     ) -> Tensor:
         """Sums values and distance vectors by weight (equation (3))."""
         if distances is None:
-            distances = distances_between(weights, value)
+            distances = compute_distances(weights, value)
         vectors = self.relative_values(distances)
         relative = ops.einsum("bhts,tsd->bhtd", weights, vectors)
         return ops.matmul(weights, value) + relative

@@ -33,7 +33,7 @@ def dropout_seed(seed: Tensor) -> Iterator[None]:
         uniform_source.reset(token)
 
 
-def given_seed() -> Tensor | None:
+def current_seed() -> Tensor | None:
     """Returns the seed of the innermost `dropout_seed`, or None outside of one."""
     source = uniform_source.get()
     return source.seed if isinstance(source, _SeededSource) else None
@@ -51,19 +51,19 @@ class _SeededSource:
     seed: Tensor
 
     def __call__(self, shape: Shape, path: str) -> Tensor:
-        seed = salted(self.seed, salt_of(path))
+        seed = combine_seed(self.seed, hash_path(path))
         if len(seed.shape) == 1:
             return uniform(shape, seed)
         shard = (shape[0] // seed.shape[0], *shape[1:])
         return ops.concatenate([uniform(shard, each) for each in ops.unstack(seed)])
 
 
-def salted(seed: Tensor, salt: int) -> Tensor:
+def combine_seed(seed: Tensor, salt: int) -> Tensor:
     """Combines a seed, int32 (2,) or (shards, 2), with a number."""
     return ops.bitwise_xor(seed, ops.convert_to_tensor([0, salt], "int32"))
 
 
-def salt_of(path: str) -> int:
+def hash_path(path: str) -> int:
     """Hashes a layer's path to a number from 0 to 2^31 - 1.
 
     A path in layer i of a stack gives the hash of ``layer_i``'s path XOR the hash of

@@ -10,7 +10,7 @@ from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Shape, Tensor, apply_layers
-from t2t_repro.layers.layer import Layer, arguments_of
+from t2t_repro.layers.layer import Layer, select_arguments
 from t2t_repro.layers.local_attention import LocalAttention
 from t2t_repro.layers.relative import RelativeAttention
 
@@ -63,7 +63,7 @@ class _StackLayer(Layer):
         self_attention: keras.layers.Layer | dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        arguments = arguments_of(_StackLayer, locals())
+        arguments = select_arguments(_StackLayer, locals())
         super().__init__(**kwargs)
         other = keras.saving.serialize_keras_object(self_attention)
         self.arguments = arguments | {"self_attention": other}

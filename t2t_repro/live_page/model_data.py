@@ -61,7 +61,7 @@ def live_config(hparams: HParams) -> dict[str, Any]:
     }
 
 
-def packed_weights(model: Transformer) -> tuple[list[Any], bytes]:
+def pack_weights(model: Transformer) -> tuple[list[Any], bytes]:
     """Returns the names and shapes of a model's variables, and their packed weights.
 
     Each weight is stored as the upper three bytes of a float32, rounded to nearest.
@@ -99,13 +99,13 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
         UserError: The page does not implement the type or an option of the vocabulary.
     """
     if file_name.endswith(MARIAN_SUFFIX):
-        raise _unsupported("vocabularies of Marian")
+        raise _unsupported_error("vocabularies of Marian")
     if file_name.endswith(WORD_PIECE_SUFFIX):
-        from t2t_repro.tokenizers.word_pieces import class_boundaries, from_file
+        from t2t_repro.tokenizers.word_pieces import class_boundaries, parse_file
 
         return {
             "kind": "word pieces",
-            "pieces": from_file(contents, file_name),
+            "pieces": parse_file(contents, file_name),
             "boundaries": class_boundaries(),
         }
     from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
@@ -142,8 +142,8 @@ def _check_sentencepiece(proto: Any) -> None:
         (user_defined, f"user_defined_symbols ({', '.join(user_defined)})"),
     ):
         if is_unsupported:
-            raise _unsupported(f"SentencePiece's {option}")
+            raise _unsupported_error(f"SentencePiece's {option}")
 
 
-def _unsupported(name: str) -> UserError:
+def _unsupported_error(name: str) -> UserError:
     return UserError(f"the live page does not support {name}; {_REMEDY}")

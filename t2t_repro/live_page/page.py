@@ -8,7 +8,7 @@ from string import Template
 from t2t_repro import __version__
 from t2t_repro.analysis.page import base64_text, page_part, policy_hash, script_json
 from t2t_repro.hparams import HParams
-from t2t_repro.live_page.model_data import live_config, live_tokenizer, packed_weights
+from t2t_repro.live_page.model_data import live_config, live_tokenizer, pack_weights
 from t2t_repro.models.transformer import Transformer
 
 _ROOM, _SHARED = "t2t_repro.live_page", "t2t_repro.analysis"
@@ -49,7 +49,7 @@ def live_page(
         UserError: The page does not support the model, or the model is too large.
     """
     config = live_config(hparams)
-    index, weights = packed_weights(model)
+    index, weights = pack_weights(model)
     style = page_part(_SHARED, "attention_page/style.css")
     style += page_part(_ROOM, "views/style.css")
     runtime = live_runtime()

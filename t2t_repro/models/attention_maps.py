@@ -25,7 +25,7 @@ def attention_maps(
     """
     maps: dict[str, tf.Tensor] = {}
 
-    def recording(
+    def make_attend(
         name: str, attention: Any, **context: Any
     ) -> Callable[..., tf.Tensor]:
         context["return_attention_scores"] = True
@@ -40,14 +40,14 @@ def attention_maps(
     x = model.encoder_input(inputs)
     for layer in model.encoder.layers_in_order():
         name = f"encoder/{layer.name}/self_attention"
-        record = recording(name, layer.self_attention, attention_mask=mask)
+        record = make_attend(name, layer.self_attention, attention_mask=mask)
         x = layer.apply_sublayers(x, record)
     x = model.decoder_input(targets)
     for layer in model.decoder.layers_in_order():
         name = f"decoder/{layer.name}/self_attention"
-        record = recording(name, layer.self_attention, use_causal_mask=True)
+        record = make_attend(name, layer.self_attention, use_causal_mask=True)
         name = f"decoder/{layer.name}/cross_attention"
         context = {"memory": encoder_output, "attention_mask": mask}
-        record_cross = recording(name, layer.cross_attention, **context)
+        record_cross = make_attend(name, layer.cross_attention, **context)
         x = layer.apply_sublayers(x, record, record_cross)
     return maps

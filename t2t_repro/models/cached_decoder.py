@@ -108,8 +108,8 @@ class CachedDecoder:
             # (batch, beam, d_model) -> (batch * beam, 1, d_model)
             tokens = tf.reshape(y, [-1, 1, y.shape[-1]])
             key, value = attention.project_memory(tokens)
-            keys = _with_step(cache.self_keys, key, self.beam_size)
-            values = _with_step(cache.self_values, value, self.beam_size)
+            keys = _append_step(cache.self_keys, key, self.beam_size)
+            values = _append_step(cache.self_values, value, self.beam_size)
             cache = cache._replace(self_keys=keys, self_values=values)
             output = attention.attend(
                 attention.project_query(tokens),
@@ -143,7 +143,7 @@ class CachedDecoder:
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
 
 
-def _with_step(past: tf.Tensor, new: tf.Tensor, beam: int) -> tf.Tensor:
+def _append_step(past: tf.Tensor, new: tf.Tensor, beam: int) -> tf.Tensor:
     """Appends (batch * beam, heads, 1, d) to (batch, beam, heads, steps, d)."""
     return tf.concat([past, tf.reshape(new, [-1, beam, *new.shape[1:]])], axis=3)
 

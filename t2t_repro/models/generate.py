@@ -16,12 +16,12 @@ from t2t_repro.system.dispatch import dispatched
 
 
 @dispatched
-def decoder_of(model: Transformer, beam_size: int) -> ModelDecoder:
+def make_decoder(model: Transformer, beam_size: int) -> ModelDecoder:
     """Returns the decoder of a model with `beam_size` hypotheses per sentence."""
     return CachedDecoder(model, beam_size)
 
 
-def as_one(decoders: Sequence[ModelDecoder]) -> ModelDecoder:
+def combine_decoders(decoders: Sequence[ModelDecoder]) -> ModelDecoder:
     """Returns the decoder, or an ensemble if there are several."""
     return decoders[0] if len(decoders) == 1 else EnsembleDecoder(decoders)
 

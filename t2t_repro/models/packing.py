@@ -3,7 +3,7 @@
 from keras import ops
 
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.masks import both, causal_mask, segment_mask
+from t2t_repro.layers.masks import causal_mask, combine_masks, segment_mask
 
 _EOS = 1
 
@@ -30,7 +30,9 @@ def packed_features(inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         tokens = ops.cast(ops.not_equal(ids, 0), "int32")
         segments = (ops.cumsum(ends, axis=1) - ends + 1) * tokens
         # The tokens of a segment up to each one, itself included.
-        visible = both(segment_mask(segments, segments), causal_mask(ops.shape(ids)[1]))
+        visible = combine_masks(
+            segment_mask(segments, segments), causal_mask(ops.shape(ids)[1])
+        )
         count = ops.sum(ops.cast(visible, "int32"), axis=2)
         features[side] = ids
         features[f"{side}_segmentation"] = segments

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 import keras
 
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.processor import avx512_is_excluded, multiplies_in
+from t2t_repro.system.processor import avx512_is_excluded, supports_onednn_matmuls
 
 PRECISIONS = ("float32", "bfloat16")
 """Precisions for translation. bfloat16 rounds the weights to 8 significant bits, which
@@ -67,7 +67,7 @@ def unsupported_reason(name: str) -> str | None:
         return None
     import tensorflow as tf
 
-    if tf.config.list_physical_devices("GPU") or not multiplies_in(name):
+    if tf.config.list_physical_devices("GPU") or not supports_onednn_matmuls(name):
         return None
     limit = os.environ["ONEDNN_MAX_CPU_ISA"].upper()
     return (

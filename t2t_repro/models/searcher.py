@@ -8,7 +8,7 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.lexical_constraints import Terms
 from t2t_repro.models.ensemble import ModelDecoder
-from t2t_repro.models.generate import as_one, decoder_of, generate
+from t2t_repro.models.generate import combine_decoders, generate, make_decoder
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.tokenizers.word_joins import word_joins
@@ -80,7 +80,9 @@ class PlainSearcher:
     ) -> None:
         self.config = config
         self._target = tokenizer.target
-        self.decoder = as_one([decoder_of(each, config.hypotheses) for each in models])
+        self.decoder = combine_decoders(
+            [make_decoder(each, config.hypotheses) for each in models]
+        )
 
     def batch_size(self, lengths: Sequence[int], most: int, constrained: bool) -> int:
         """Returns `most`."""
@@ -93,7 +95,7 @@ class PlainSearcher:
         terms: tf.Tensor | None = None,
     ) -> Found:
         """Searches for a batch; see `Searcher.search`."""
-        batch, types = as_tensors(EncodedBatch(inputs, prefixes, terms))
+        batch, types = convert_to_tensors(EncodedBatch(inputs, prefixes, terms))
         return self._search.get_concrete_function(*types)(*batch)
 
     def search_all(self, batches: Sequence[EncodedBatch], most: int) -> Iterator[Found]:
@@ -122,7 +124,7 @@ class PlainSearcher:
         return result.ids, result.scores
 
 
-def as_tensors(
+def convert_to_tensors(
     batch: EncodedBatch,
 ) -> tuple[list[tf.Tensor], list[tf.TensorSpec | None]]:
     """Returns the tensors of a batch, and their types with any shape or None."""

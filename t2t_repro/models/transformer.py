@@ -11,8 +11,8 @@ from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.layer import argument_names, arguments_of
-from t2t_repro.layers.masks import both, padding_mask, segment_mask
+from t2t_repro.layers.layer import argument_names, select_arguments
+from t2t_repro.layers.masks import combine_masks, padding_mask, segment_mask
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
 
@@ -101,7 +101,7 @@ class Transformer(keras.Model):
         trainable: bool = True,
         **options: Any,
     ) -> None:
-        arguments = arguments_of(Transformer, locals())
+        arguments = select_arguments(Transformer, locals())
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
@@ -183,7 +183,7 @@ class Transformer(keras.Model):
         source = inputs.get("inputs_position"), inputs.get("inputs_segmentation")
         target = inputs.get("targets_position"), inputs.get("targets_segmentation")
         encoder_output, mask = self.encode(inputs["inputs"], *source)
-        mask = both(segment_mask(target[1], source[1]), mask)
+        mask = combine_masks(segment_mask(target[1], source[1]), mask)
         x = self.decode(inputs["targets"], encoder_output, mask, *target)
         return self.logits(x) if project else x
 
@@ -213,7 +213,7 @@ class Transformer(keras.Model):
         """
         mask = padding_mask(inputs, self.source_end)
         x = self.input_dropout(self.encoder_input(inputs, positions))
-        visible = both(segment_mask(segments, segments), mask)
+        visible = combine_masks(segment_mask(segments, segments), mask)
         return self.encoder(x, attention_mask=visible), mask
 
     def decode(

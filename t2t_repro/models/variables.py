@@ -24,7 +24,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
 
 
 @contextmanager
-def without_values() -> Iterator[None]:
+def skip_initialization() -> Iterator[None]:
     """Lets models that are built in this context start with arbitrary weights.
 
     Drawing random numbers takes most of the time of building a model, in vain if its

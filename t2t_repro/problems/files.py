@@ -83,10 +83,10 @@ class FilesProblem(Problem):
                     f"--{side}_lang {lang!r}: use a language code such as en, which is "
                     "the ending of the files"
                 )
-        trained = languages = self._languages_of("train")
+        trained = languages = self._find_languages("train")
         if len(trained) < 2:
             # A training whose data are encoded can resume without the training files.
-            languages = self._languages_of("val")
+            languages = self._find_languages("val")
         if source_lang is None and target_lang is None:
             if languages == ["de", "en"]:
                 return "en", "de"  # the paper's main experiment
@@ -110,7 +110,7 @@ class FilesProblem(Problem):
             )
         return source_lang, target_lang
 
-    def _languages_of(self, split: str) -> list[str]:
+    def _find_languages(self, split: str) -> list[str]:
         """Returns the languages of the split's files in the folder, sorted."""
         files = (p.name.removesuffix(".gz") for p in self._folder.iterdir())
         pattern = re.compile(re.escape(split) + r"\.([A-Za-z0-9_-]+)")
@@ -125,7 +125,7 @@ class FilesProblem(Problem):
 
     def _path(self, split: str, lang: str) -> Path:
         """Returns the file of one side of a split, plain or compressed."""
-        listed = ", ".join(f"{split}.{other}" for other in self._languages_of(split))
+        listed = ", ".join(f"{split}.{other}" for other in self._find_languages(split))
         hint = f"; found: {listed or f'no {split}.* file'}"
         return file_of_split(self._folder / f"{split}.{lang}", split, hint)
 

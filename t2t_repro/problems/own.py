@@ -35,7 +35,7 @@ class OwnProblem(Problem):
         super().__init__(data_dir)
         self.name = name
         problem_class = self._class()
-        with self._in_one_line(f"{problem_class.__name__}(data_dir)"):
+        with self._convert_errors(f"{problem_class.__name__}(data_dir)"):
             self._problem = problem_class(data_dir)
             self._problem.name = name
         for side in ("source_lang", "target_lang"):
@@ -51,7 +51,7 @@ class OwnProblem(Problem):
 
         Raises UserError if it fails or yields anything but pairs of strings.
         """
-        with self._in_one_line(f'pairs("{split}")'):
+        with self._convert_errors(f'pairs("{split}")'):
             for number, pair in enumerate(self._problem.pairs(split), 1):
                 match pair:
                     case (str(source), str(target)):
@@ -67,7 +67,7 @@ class OwnProblem(Problem):
 
         Raises UserError if it fails or does not return a non-empty string.
         """
-        with self._in_one_line(f'description("{split}")'):
+        with self._convert_errors(f'description("{split}")'):
             return self._text(self._problem.description(split), "description")
 
     def fingerprint(self) -> str:
@@ -75,7 +75,7 @@ class OwnProblem(Problem):
 
         Raises UserError if it fails or does not return a non-empty string.
         """
-        with self._in_one_line("fingerprint()"):
+        with self._convert_errors("fingerprint()"):
             return self._text(self._problem.fingerprint(), "fingerprint")
 
     def _class(self) -> type[Problem]:
@@ -86,7 +86,7 @@ class OwnProblem(Problem):
                 "write a custom class as MODULE:CLASS, such as my_corpus:MyCorpus"
             )
         module_name, class_name = match.groups()
-        with self._in_one_line(f"importing {module_name}"):
+        with self._convert_errors(f"importing {module_name}"):
             try:
                 module = importlib.import_module(module_name)
             except ModuleNotFoundError as error:
@@ -117,7 +117,7 @@ class OwnProblem(Problem):
         return value
 
     @contextmanager
-    def _in_one_line(self, action: str) -> Iterator[None]:
+    def _convert_errors(self, action: str) -> Iterator[None]:
         """Converts exceptions of user code into a UserError with file and line."""
         try:
             yield

@@ -29,9 +29,9 @@ from t2t_repro.problems.trees import (
     Mark,
     parts_of_speech,
     read_tags,
+    remove_empty,
     spell,
-    tags_of,
-    without_empty,
+    write_tags,
 )
 from t2t_repro.system.errors import UserError
 
@@ -78,7 +78,7 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
     """Converts the output of a parsing model to a tree.
 
     Args:
-        words: Words of the sentence, with brackets replaced as by `escaped`.
+        words: Words of the sentence, with brackets replaced as by `escape_brackets`.
         tags: Output of the model (see trees.py for the format), possibly malformed.
 
     Raises:
@@ -86,23 +86,23 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
             brackets.
     """
     if not words or any(
-        word.split() != [word] or word != escaped(word) for word in words
+        word.split() != [word] or word != escape_brackets(word) for word in words
     ):
         raise ValueError(
             "words must be a non-empty list of words without white space or brackets, "
             f"not {list(words)!r:.200}"
         )
-    usable = [tag for tag in tags if tag == escaped(tag)]
-    marks = _read(usable, len(words)) or _balanced(usable)
-    brackets = tags_of(marks) != [*tags] or without_empty(marks) != marks
+    usable = [tag for tag in tags if tag == escape_brackets(tag)]
+    marks = _read(usable, len(words)) or _balance(usable)
+    brackets = write_tags(marks) != [*tags] or remove_empty(marks) != marks
     speech = parts_of_speech(marks)
     misfit = len(speech) != len(words) or not all(map(_fits, words, speech))
     if misfit:
-        marks = _fitted(marks, words)
-    return Repair(spell(without_empty(marks), words), brackets, misfit)
+        marks = _fit_tags(marks, words)
+    return Repair(spell(remove_empty(marks), words), brackets, misfit)
 
 
-def escaped(word: str) -> str:
+def escape_brackets(word: str) -> str:
     """Returns a word with its brackets replaced by `-LRB-` and `-RRB-`."""
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
@@ -117,7 +117,7 @@ def _read(tags: Sequence[str], words: int) -> list[Mark] | None:
     return marks if len(speech) == words and not _LABELS.intersection(speech) else None
 
 
-def _balanced(tags: Sequence[str]) -> list[Mark]:
+def _balance(tags: Sequence[str]) -> list[Mark]:
     """Returns marks with balanced constituents, some of which may be empty."""
     counts = Counter(tags)
     marks: list[Mark] = []
@@ -137,11 +137,11 @@ def _balanced(tags: Sequence[str]) -> list[Mark]:
     return marks + [Mark(Kind.END, label) for label in reversed(open_)]
 
 
-def _fitted(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
+def _fit_tags(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
     """Returns the marks with exactly one part of speech for each word."""
     # Parts of speech of words that the model did not tag.
     defaults = [_PUNCTUATION.get(word, _DEFAULT_TAG) for word in words]
-    word_of = {tag: word for word, tag in _aligned(words, parts_of_speech(marks))}
+    word_of = {tag: word for word, tag in _align(words, parts_of_speech(marks))}
     if not word_of:
         flat = [Mark(Kind.WORD, tag) for tag in defaults]
         return [Mark(Kind.BEGIN, "S"), *flat, Mark(Kind.END, "S")]
@@ -166,7 +166,7 @@ def _fitted(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
     return fitted
 
 
-def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int]]:
+def _align(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int]]:
     """Aligns words with parts of speech monotonically.
 
     Returns:

@@ -24,8 +24,8 @@ from t2t_repro.problems.trees import (
     Mark,
     parts_of_speech,
     read_tree,
-    tags_of,
-    without_empty,
+    remove_empty,
+    write_tags,
 )
 from t2t_repro.system.atomic_file import iterate_lines
 from t2t_repro.system.errors import UserError
@@ -47,7 +47,7 @@ def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
             marks, words = clean(*read_tree(tree))
         except UserError as error:
             raise UserError(f"{path}:{line}: {error}") from None
-        yield " ".join(words), " ".join(tags_of(marks))
+        yield " ".join(words), " ".join(write_tags(marks))
 
 
 def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -115,4 +115,4 @@ def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list
     clean_words = [word for word, label in speech if label != _TRACE]
     if not clean_words:
         raise UserError("the tree contains only traces, no words")
-    return without_empty(clean_marks), clean_words
+    return remove_empty(clean_marks), clean_words

@@ -53,7 +53,7 @@ class Mark(NamedTuple):
     label: str  # Label of the constituent, or part of speech of the word.
 
 
-def tree_of(words: str, tags: str) -> str:
+def build_tree(words: str, tags: str) -> str:
     """Returns the tree `(TOP ...)` of words and tags, each separated by white space.
 
     Raises UserError if the tags are not a tree over the words, or if either contains a
@@ -92,7 +92,7 @@ def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
     marks: list[Mark] = []
     open_: list[str] = []  # Labels of the open constituents.
     for match in _ELEMENT.finditer(tree):
-        if fault := _fault_of(match, open_, marks):
+        if fault := _find_fault(match, open_, marks):
             raise _error(tree, f"{fault} (character {match.start() + 1})")
         if match["tag"]:
             words.append(match["word"])
@@ -140,7 +140,7 @@ def read_tags(tags: Sequence[str]) -> list[Mark]:
     return marks[::-1]
 
 
-def tags_of(marks: Iterable[Mark]) -> list[str]:
+def write_tags(marks: Iterable[Mark]) -> list[str]:
     """Returns the tags of the marks: the inverse of `read_tags`."""
     return [f"/{label}" if kind is Kind.END else label for kind, label in marks]
 
@@ -150,7 +150,7 @@ def parts_of_speech(marks: Iterable[Mark]) -> list[str]:
     return [mark.label for mark in marks if mark.kind is Kind.WORD]
 
 
-def without_empty(marks: Iterable[Mark]) -> list[Mark]:
+def remove_empty(marks: Iterable[Mark]) -> list[Mark]:
     """Removes constituents that contain no words."""
     result: list[Mark] = []
     for mark in marks:
@@ -175,7 +175,7 @@ def spell(marks: Iterable[Mark], words: Iterable[str]) -> str:
     return f"({ROOT}{''.join(pieces)})"
 
 
-def _fault_of(
+def _find_fault(
     match: re.Match[str], open_: Sequence[str], marks: Sequence[Mark]
 ) -> str | None:
     """Returns an error description for an element of a tree, or None.

@@ -35,7 +35,7 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Chec
     """
     with ExitStack() as locks:
         for checkpoint in checkpoints:
-            locks.enter_context(checkpoint.held())
+            locks.enter_context(checkpoint.hold())
         files = [checkpoint.tensors() for checkpoint in checkpoints]
         shapes = files[0].shapes()
         for file in files[1:]:

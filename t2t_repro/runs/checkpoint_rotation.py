@@ -12,8 +12,8 @@ from t2t_repro.runs.checkpoints import (
     Checkpoint,
     DamagedCheckpointError,
     list_checkpoints,
-    of_newest_data,
     save,
+    select_newest_data,
     write_meta,
 )
 from t2t_repro.system.atomic_dir import ASIDE
@@ -78,24 +78,24 @@ def keep_best(
         UserError: The checkpoint cannot be written.
     """
     saved = list_checkpoints(directory)
-    best = _by_bleu(c for c in saved if c.data in (None, data))
+    best = _sort_by_bleu(c for c in saved if c.data in (None, data))
     exists = any(checkpoint.step == step for checkpoint in best)
     better = len(best) < keep or (keep > 0 and bleu > _bleu(best[keep - 1]))
     if better and not exists:
         save(directory, step, weights, meta={BLEU: bleu, DATA: data})
     _remove_leftovers(directory)
-    best = ranked(directory)[: max(keep, 1)]
+    best = rank_checkpoints(directory)[: max(keep, 1)]
     for checkpoint in list_checkpoints(directory):
         if checkpoint not in best:
             _remove(checkpoint)
 
 
-def ranked(directory: Path) -> list[Checkpoint]:
+def rank_checkpoints(directory: Path) -> list[Checkpoint]:
     """Returns the checkpoints that `keep_best` saved, by decreasing BLEU.
 
     Only those that were validated on the newest data are returned.
     """
-    return _by_bleu(of_newest_data(list_checkpoints(directory)))
+    return _sort_by_bleu(select_newest_data(list_checkpoints(directory)))
 
 
 def record_data(checkpoints: Iterable[Checkpoint], data: str) -> None:
@@ -105,7 +105,7 @@ def record_data(checkpoints: Iterable[Checkpoint], data: str) -> None:
             write_meta(checkpoint.path, {DATA: data} | checkpoint.meta())
 
 
-def _by_bleu(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+def _sort_by_bleu(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
     return sorted(checkpoints, key=lambda each: (-_bleu(each), each.step))
 
 

@@ -86,7 +86,7 @@ class Checkpoint:
         return TensorFile(self.path / part)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Locks the checkpoint against deletion by a concurrent training run.
 
         A run on another machine may ignore the lock. Raises UserError if the
@@ -105,7 +105,7 @@ class Checkpoint:
 
 
 @contextmanager
-def _detected_damage(fault: str) -> Iterator[None]:
+def _convert_errors(fault: str) -> Iterator[None]:
     """Converts errors of TensorFlow's reader to DamagedCheckpointError."""
     try:
         yield
@@ -127,7 +127,7 @@ class TensorFile:
 
     def __init__(self, prefix: Path) -> None:
         self.prefix = prefix
-        with _detected_damage(f"{prefix}: missing or damaged"):
+        with _convert_errors(f"{prefix}: missing or damaged"):
             self._files = self._literal()
             self._reader = tf.train.load_checkpoint(self._files)
 
@@ -158,15 +158,15 @@ class TensorFile:
 
         Raises DamagedCheckpointError if the tensor is missing or damaged.
         """
-        with self._detected_damage_of(name):
+        with self._convert_read_errors(name):
             value = self._reader.get_tensor(name)
         # NumPy's string dtype drops zero bytes at the end.
         return np.asarray(value, object if isinstance(value, bytes) else None)
 
-    def _detected_damage_of(self, name: str) -> AbstractContextManager[None]:
-        return _detected_damage(f"{self.prefix}: cannot read {name}")
+    def _convert_read_errors(self, name: str) -> AbstractContextManager[None]:
+        return _convert_errors(f"{self.prefix}: cannot read {name}")
 
-    def assign_to(self, variables: Mapping[str, Any]) -> None:
+    def assign(self, variables: Mapping[str, Any]) -> None:
         """Assigns the tensors to the variables of the same names.
 
         Raises UserError if names or shapes differ; then no variable is changed.
@@ -182,7 +182,7 @@ class TensorFile:
                 )
         types = self._reader.get_variable_to_dtype_map()
         for name, variable in variables.items():
-            with self._detected_damage_of(name):
+            with self._convert_read_errors(name):
                 # The variable keeps this tensor. NumPy arrays would be copied.
                 (value,) = tf.raw_ops.RestoreV2(
                     prefix=self._files,
@@ -193,7 +193,7 @@ class TensorFile:
             variable.assign(value)
 
 
-def copied(variables: Mapping[str, Any]) -> Arrays:
+def copy_to_host(variables: Mapping[str, Any]) -> Arrays:
     """Returns copies of the variables' current values in host memory, by name."""
     # EagerTensor.numpy() copies, so later steps do not change the result.
     return {name: tf.convert_to_tensor(v).numpy() for name, v in variables.items()}
@@ -270,7 +270,7 @@ def list_checkpoints(directory: Path) -> list[Checkpoint]:
     return [c for c in _folders(directory) if (c.path / _META).exists()]
 
 
-def of_newest_data(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
+def select_newest_data(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
     """Returns the last checkpoints, back to the first one of other data.
 
     Checkpoints of earlier versions do not record their data; they count as being of the
@@ -290,7 +290,7 @@ def checkpoints_to_average(directory: Path) -> list[Checkpoint]:
     once the model has been trained.
     """
     saved = list_checkpoints(directory)
-    return of_newest_data([c for c in saved if c.step] or saved)
+    return select_newest_data([c for c in saved if c.step] or saved)
 
 
 def _folders(directory: Path) -> list[Checkpoint]:

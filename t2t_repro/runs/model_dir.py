@@ -21,21 +21,21 @@ from t2t_repro import hparams as hparam_sets
 from t2t_repro import problems
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.models.variables import named_variables, without_values
+from t2t_repro.models.variables import named_variables, skip_initialization
 from t2t_repro.problems.problem import Problem
-from t2t_repro.runs.checkpoint_rotation import ranked, record_data
+from t2t_repro.runs.checkpoint_rotation import rank_checkpoints, record_data
 from t2t_repro.runs.checkpoints import (
     MANAGED,
     Checkpoint,
     list_checkpoints,
-    of_newest_data,
     open_checkpoint,
+    select_newest_data,
 )
 from t2t_repro.runs.run_metadata import (
     META_FILE,
     RunMetadata,
-    changed_hparams,
-    changed_metadata,
+    compare_hparams,
+    compare_metadata,
     require_accepted,
     require_model,
 )
@@ -120,7 +120,7 @@ class ModelDir:
             )
         return tokenizer
 
-    def given_vocabulary(self, accepted: Collection[str] = ()) -> Path | None:
+    def find_vocabulary(self, accepted: Collection[str] = ()) -> Path | None:
         """Returns the vocabulary file that a resumed training run must use.
 
         This is the model's vocabulary if it was supplied as a file, or if `accepted`
@@ -166,7 +166,7 @@ class ModelDir:
         write_text_atomically(self.path / META_FILE, text)
 
     @contextmanager
-    def locked(self, log: Callable[[str], object] = print) -> Iterator[None]:
+    def lock(self, log: Callable[[str], object] = print) -> Iterator[None]:
         """Locks the directory for one training run; removes files of a killed one.
 
         Creates the directory and its parents, and removes those of them that are empty
@@ -196,7 +196,7 @@ class ModelDir:
             yield
 
     @contextmanager
-    def unchanged_without_a_step(self) -> Iterator[None]:
+    def restore_on_error(self) -> Iterator[None]:
         """Restores the settings if the block raises and has saved no checkpoint.
 
         A training that is refused before its first step thus leaves no trace, and the
@@ -238,8 +238,8 @@ class ModelDir:
         if not self.exists():
             return
         before = self.provenance()
-        changes = changed_hparams(self.hparams(), hparams, before.is_unknown)
-        changes |= changed_metadata(before, provenance)
+        changes = compare_hparams(self.hparams(), hparams, before.is_unknown)
+        changes |= compare_metadata(before, provenance)
         require_accepted(self.path, changes, accepted)
 
     def checkpoint(self, spec: str = "best") -> Checkpoint:
@@ -264,7 +264,7 @@ class ModelDir:
                 f"python -m t2t_repro.average --model_dir {self.path}"
             )
         if spec == "best_bleu":
-            if best := ranked(self.best_dir):
+            if best := rank_checkpoints(self.best_dir):
                 return best[0]
             raise UserError(
                 f"{self.path} contains no checkpoint with the best validation BLEU; "
@@ -294,17 +294,19 @@ class ModelDir:
         """
         tokenizer = tokenizer or self.tokenizer()
         sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
-        with without_values():
+        with skip_initialization():
             model = build_model(self.hparams(), *sizes)
-        with checkpoint.held():
-            checkpoint.tensors().assign_to(named_variables(model))
+        with checkpoint.hold():
+            checkpoint.tensors().assign(named_variables(model))
         return model
 
     def _average_is_current(self) -> bool:
         """Returns whether an average exists and its data are those of the latest."""
         average = Checkpoint(self.averaged_dir, 0)
         newest = list_checkpoints(self.checkpoint_dir)[-1:]
-        return average.path.is_dir() and average in of_newest_data([average, *newest])
+        return average.path.is_dir() and average in select_newest_data(
+            [average, *newest]
+        )
 
     def _refuse_links(self) -> None:
         """Raises UserError if a link in an untrusted directory leads out of it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import fields_that_change
-from t2t_repro.hparams.settings import did_you_mean
+from t2t_repro.hparams.settings import suggest_similar
 from t2t_repro.system.errors import UserError
 
 META_FILE = "model.json"
@@ -80,7 +80,7 @@ def require_model(path: Path) -> None:
         )
 
 
-def changed_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, str]:
+def compare_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, str]:
     """Returns descriptions of changed hyper-parameters, by name.
 
     Args:
@@ -101,7 +101,7 @@ def changed_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, s
     }
 
 
-def changed_metadata(before: RunMetadata, now: RunMetadata) -> dict[str, str]:
+def compare_metadata(before: RunMetadata, now: RunMetadata) -> dict[str, str]:
     """Returns descriptions of changed metadata, by name for `--accept_changes`.
 
     Unknown values are not compared.
@@ -124,7 +124,7 @@ def check_accepted(names: Iterable[str]) -> frozenset[str]:
     accepted = frozenset(names)
     for name in sorted(accepted):
         if name not in valid:
-            hint = did_you_mean(name, valid)
+            hint = suggest_similar(name, valid)
             hint = hint or "; use the name of a hyper-parameter, or data"
             raise UserError(f"--accept_changes {name}: unknown name{hint}")
         if name in _FUNCTION:

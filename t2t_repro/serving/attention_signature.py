@@ -5,13 +5,13 @@ import tensorflow as tf
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.sanitize import (
-    beginning,
-    beyond,
     check_pairs,
+    count_omitted,
     is_blank,
-    joined,
+    join_notes,
+    note_unread_text,
     sentence_notes,
-    unread_text,
+    truncate_texts,
 )
 from t2t_repro.tokenizers.tokenizer import PAD_ID, Tokenizer, cut_rows
 from t2t_repro.translation.translator import Translator
@@ -70,14 +70,16 @@ class AttentionSignature:
             f"a request for attention maps can contain at most {MAX_PAIRS} texts",
         )
         tokenizer = self._translator.tokenizer
-        rows = tokenizer.encode(beginning(text))
-        given = tokenizer.target.encode(beginning(translation))
+        rows = tokenizer.encode(truncate_texts(text))
+        given = tokenizer.target.encode(truncate_texts(translation))
         inputs = cut_rows(rows, self._longest).to_tensor()
-        missing = is_blank(beginning(translation)) & ~is_blank(beginning(text))
+        missing = is_blank(truncate_texts(translation)) & ~is_blank(
+            truncate_texts(text)
+        )
         targets, unread = self._targets(inputs, given, missing)
-        notes = joined(
-            sentence_notes(tokenizer, text, beyond(rows, self._longest)),
-            unread_text(translation, unread, " of the translation"),
+        notes = join_notes(
+            sentence_notes(tokenizer, text, count_omitted(rows, self._longest)),
+            note_unread_text(translation, unread, " of the translation"),
         )
         maps = attention_maps(self._model, inputs, targets)
         return {
@@ -101,7 +103,7 @@ class AttentionSignature:
             Target ids, int32 (batch, target), and the number of subwords that were cut,
             int64 (batch,).
         """
-        targets, cut = cut_rows(given, MAX_LENGTH), beyond(given, MAX_LENGTH)
+        targets, cut = cut_rows(given, MAX_LENGTH), count_omitted(given, MAX_LENGTH)
 
         def fill_in() -> tuple[tf.Tensor, tf.Tensor]:
             ids, _ = self._translator.translate_ids(inputs)
@@ -109,7 +111,9 @@ class AttentionSignature:
             batch = tf.shape(inputs)[0]
             rows = tf.range(batch) + tf.where(missing, batch, 0)
             chosen = tf.gather(tf.concat([targets, own[:, :MAX_LENGTH]], axis=0), rows)
-            return chosen.to_tensor(), tf.where(missing, beyond(own, MAX_LENGTH), cut)
+            return chosen.to_tensor(), tf.where(
+                missing, count_omitted(own, MAX_LENGTH), cut
+            )
 
         return tf.cond(
             tf.reduce_any(missing), fill_in, lambda: (targets.to_tensor(), cut)

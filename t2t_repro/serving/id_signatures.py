@@ -12,8 +12,8 @@ import tensorflow as tf
 from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.serving.microbatch import compute_in_microbatches, rows_within
-from t2t_repro.serving.sanitize import beyond, joined, unread
+from t2t_repro.serving.microbatch import compute_in_microbatches, count_rows
+from t2t_repro.serving.sanitize import count_omitted, join_notes, note_unread
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, cut_rows
 from t2t_repro.translation.translator import Translator
 
@@ -104,11 +104,11 @@ class IdSignatures:
             "inputs and targets must have the same number of rows",
         )
         longest = best.search.longest(best.max_input_length)
-        sources = checked_rows(inputs, best.tokenizer.vocab_size, "inputs")
-        rows = checked_rows(targets, best.tokenizer.target.vocab_size, "targets")
-        notes = joined(
-            unread(beyond(sources, best.max_input_length), "subwords"),
-            unread(beyond(rows, longest), "subwords of the translation"),
+        sources = check_and_cut_rows(inputs, best.tokenizer.vocab_size, "inputs")
+        rows = check_and_cut_rows(targets, best.tokenizer.target.vocab_size, "targets")
+        notes = join_notes(
+            note_unread(count_omitted(sources, best.max_input_length), "subwords"),
+            note_unread(count_omitted(rows, longest), "subwords of the translation"),
         )
         return self.score_rows(sources, rows, longest) | {"notes": notes}
 
@@ -122,7 +122,7 @@ class IdSignatures:
         (log_probability,) = compute_in_microbatches(
             self._score_microbatch,
             [inputs, targets],
-            rows_within(SCORE_POSITIONS, width),
+            count_rows(SCORE_POSITIONS, width),
             [tf.TensorSpec([None], tf.float32)],
         )
         return {"log_probability": log_probability}
@@ -147,8 +147,8 @@ class IdSignatures:
         """
         search, longest = translator.search, translator.max_input_length
         nbest, width = search.nbest, search.longest(longest)
-        rows = checked_rows(inputs, translator.tokenizer.vocab_size, "inputs")
-        notes = unread(beyond(rows, longest), "subwords")
+        rows = check_and_cut_rows(inputs, translator.tokenizer.vocab_size, "inputs")
+        notes = note_unread(count_omitted(rows, longest), "subwords")
         rows = cut_rows(rows, longest)
 
         def translate(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -162,7 +162,7 @@ class IdSignatures:
         ids, scores = compute_in_microbatches(
             translate,
             [inputs],
-            rows_within(SEARCH_POSITIONS, search.longest(tf.shape(inputs)[1])),
+            count_rows(SEARCH_POSITIONS, search.longest(tf.shape(inputs)[1])),
             [
                 tf.TensorSpec([None, nbest, width], tf.int32),
                 tf.TensorSpec([None, nbest], tf.float32),
@@ -176,7 +176,7 @@ class IdSignatures:
         return ids, tf.where(empty, empty_scores, scores), notes
 
 
-def checked_rows(ids: tf.Tensor, vocab_size: int, name: str) -> tf.RaggedTensor:
+def check_and_cut_rows(ids: tf.Tensor, vocab_size: int, name: str) -> tf.RaggedTensor:
     """Cuts each row, int32 (batch, length), after its first EOS.
 
     A row without EOS, and PAD or an id outside of the vocabulary before EOS, is an

@@ -46,7 +46,7 @@ def compute_in_microbatches(
     return results
 
 
-def rows_within(positions: int, width: tf.Tensor) -> tf.Tensor:
+def count_rows(positions: int, width: tf.Tensor) -> tf.Tensor:
     """Returns how many rows of length `width` fit into `positions`, at least 1.
 
     `width` is int32 of any shape, which the result has, too.

@@ -16,7 +16,7 @@ import yaml
 
 import t2t_repro
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.evaluation.split_scores import figures_of
+from t2t_repro.evaluation.split_scores import format_scores
 from t2t_repro.hparams import HParams
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.serving.exports.export_format import ExportOptions
@@ -119,7 +119,7 @@ def _result(directory: ModelDir, loaded: Loaded) -> Mapping[str, Any] | None:
         return None
     # The user may have averaged other checkpoints after training.
     is_current = isinstance(result, dict) and result.get("averaged_steps") == averaged
-    return result if is_current and figures_of(result) else None
+    return result if is_current and format_scores(result) else None
 
 
 def _score(result: Mapping[str, Any] | None, hparams: HParams, precision: str) -> str:
@@ -131,4 +131,4 @@ def _score(result: Mapping[str, Any] | None, hparams: HParams, precision: str) -
         line += " This export has other search settings; see below."
     if precision != "float32":
         line += f" Scored in float32, not in {precision}."
-    return f"{line}\n\n```\n{figures_of(result)}\n```"
+    return f"{line}\n\n```\n{format_scores(result)}\n```"

@@ -10,7 +10,7 @@ _MOST_OF_A_NAME = 80  # Characters of a term in notes.
 _BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
 
 
-def beginning(text: tf.Tensor) -> tf.Tensor:
+def truncate_texts(text: tf.Tensor) -> tf.Tensor:
     """Truncates texts, string (batch,), to `MOST_CHARACTERS` characters."""
     return tf.strings.substr(text, 0, MOST_CHARACTERS, unit="UTF8_CHAR")
 
@@ -29,35 +29,37 @@ def check_pairs(text: tf.Tensor, translation: tf.Tensor) -> None:
     )
 
 
-def beyond(rows: tf.RaggedTensor, longest: int) -> tf.Tensor:
+def count_omitted(rows: tf.RaggedTensor, longest: int) -> tf.Tensor:
     """Returns how many ids of each row `cut_rows` omits: int64 (batch,)."""
     return tf.maximum(rows.row_lengths() - longest, 0)
 
 
-def unread(number: tf.Tensor, what: str) -> tf.Tensor:
+def note_unread(number: tf.Tensor, what: str) -> tf.Tensor:
     """Returns notes that name a number, int (batch,): string (batch,), "" for 0."""
     note = f"{what} that were not read: " + tf.strings.as_string(number)
     return tf.where(number > 0, note, "")
 
 
-def unread_text(text: tf.Tensor, subwords: tf.Tensor, of: str = "") -> tf.Tensor:
+def note_unread_text(text: tf.Tensor, subwords: tf.Tensor, of: str = "") -> tf.Tensor:
     """Returns notes about the ends of texts that were not read: string (batch,).
 
     Args:
-        text: string (batch,), before `beginning`.
+        text: string (batch,), before `truncate_texts`.
         subwords: int (batch,), number of subwords that were not read.
         of: Words that follow the unit in the note.
     """
     lengths = (
-        tf.strings.length(each, unit="UTF8_CHAR") for each in (text, beginning(text))
+        tf.strings.length(each, unit="UTF8_CHAR")
+        for each in (text, truncate_texts(text))
     )
     characters = tf.subtract(*lengths)
-    return joined(
-        unread(characters, f"characters{of}"), unread(subwords, f"subwords{of}")
+    return join_notes(
+        note_unread(characters, f"characters{of}"),
+        note_unread(subwords, f"subwords{of}"),
     )
 
 
-def unread_labels(
+def note_unread_labels(
     tokenizer: Tokenizer, text: tf.Tensor, after_space: bool
 ) -> tf.Tensor:
     """Returns notes about labels that select no language: string (batch,).
@@ -87,12 +89,12 @@ def term_rows(text: tf.Tensor) -> tf.RaggedTensor:
 
     White space within a term becomes a single space. Blank lines are skipped.
     """
-    text = tf.strings.regex_replace(beginning(text), r"[ \t\r\f\v]+", " ")
+    text = tf.strings.regex_replace(truncate_texts(text), r"[ \t\r\f\v]+", " ")
     text = tf.strings.regex_replace(text, r" ?\n[ \n]*", "\n")
     return tf.strings.split(tf.strings.strip(text), "\n")
 
 
-def missing_terms(terms: tf.Tensor) -> tf.Tensor:
+def note_missing_terms(terms: tf.Tensor) -> tf.Tensor:
     """Returns notes that name terms, string (batch, terms), padded with ""."""
     names = tf.strings.substr(terms, 0, _MOST_OF_A_NAME, unit="UTF8_CHAR")
     names = tf.strings.reduce_join(names, axis=1, separator="\n")
@@ -109,20 +111,20 @@ def sentence_notes(
 
     Args:
         tokenizer: Tokenizer of the source.
-        text: string (batch,), before `beginning`.
+        text: string (batch,), before `truncate_texts`.
         subwords: int (batch,), number of subwords that were not read.
     """
-    labels = unread_labels(tokenizer, text, after_space=False)
-    lines = tf.strings.strip(beginning(text))
+    labels = note_unread_labels(tokenizer, text, after_space=False)
+    lines = tf.strings.strip(truncate_texts(text))
     lines = tf.strings.regex_replace(lines, r"\s*\n\s*", "\n")
     joint = tf.strings.regex_replace(lines, r"\n", "")
     breaks = tf.strings.length(lines) - tf.strings.length(joint)
     note = "lines that were read as one sentence: " + tf.strings.as_string(breaks + 1)
     note = tf.where(breaks > 0, note, "")
-    return joined(unread_text(text, subwords), labels, note)
+    return join_notes(note_unread_text(text, subwords), labels, note)
 
 
-def joined(*notes: tf.Tensor) -> tf.Tensor:
+def join_notes(*notes: tf.Tensor) -> tf.Tensor:
     """Joins the notes about each text, string (batch,), by semicolons."""
     result, *others = notes
     for each in others:

@@ -13,24 +13,24 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
-from t2t_repro.decoding.lexical_constraints import fitting
+from t2t_repro.decoding.lexical_constraints import drop_long_terms
 from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.attention_signature import AttentionSignature
 from t2t_repro.serving.id_signatures import SEARCH_POSITIONS, IdSignatures
-from t2t_repro.serving.microbatch import compute_in_microbatches, rows_within
+from t2t_repro.serving.microbatch import compute_in_microbatches, count_rows
 from t2t_repro.serving.sanitize import (
-    beginning,
-    beyond,
     check_pairs,
+    count_omitted,
     is_blank,
-    joined,
-    missing_terms,
+    join_notes,
+    note_missing_terms,
+    note_unread,
+    note_unread_labels,
+    note_unread_text,
     sentence_notes,
     term_rows,
-    unread,
-    unread_labels,
-    unread_text,
+    truncate_texts,
 )
 from t2t_repro.texts.sentence_rules import FIRST_BREAK
 from t2t_repro.texts.sentences import Sentences, SentenceSplitter
@@ -87,13 +87,13 @@ class ServingModule(tf.Module):
         best = Translator(models, tokenizer, search, max_input_length)
         splitter = SentenceSplitter(tokenizer, max_input_length, source_lang)
         signatures = SignatureFunctions(models, best, splitter)
-        weight_bits = quantization.weight_bits_of(models[0])
+        weight_bits = quantization.find_weight_bits(models[0])
 
         def graph(
             function: Callable[..., dict[str, tf.Tensor]], *inputs: tf.TensorSpec
         ) -> tf.types.experimental.GenericFunction:
             if weight_bits:
-                function = with_processor_check(function, weight_bits)
+                function = add_processor_check(function, weight_bits)
             return tf.function(function, input_signature=inputs, autograph=False)
 
         if takes_ids:
@@ -178,9 +178,9 @@ class SignatureFunctions:
     ) -> dict[str, tf.Tensor]:
         """Divides texts, translates the parts and joins their translations.
 
-        `after_space` is as in `unread_labels`.
+        `after_space` is as in `note_unread_labels`.
         """
-        whole, text = text, beginning(text)
+        whole, text = text, truncate_texts(text)
         lines = tf.strings.regex_replace(text, f"^{FIRST_BREAK}", "")
         parts = divide(text)
         used = tf.where(~is_blank(parts.inputs))
@@ -191,9 +191,9 @@ class SignatureFunctions:
         return {
             "translations": parts.join(translations, batch),
             "scores": tf.math.unsorted_segment_mean(scores[:, 0], rows, batch),
-            "notes": joined(
-                unread_text(whole, tf.math.unsorted_segment_sum(cut, rows, batch)),
-                unread_labels(self._best.tokenizer, lines, after_space),
+            "notes": join_notes(
+                note_unread_text(whole, tf.math.unsorted_segment_sum(cut, rows, batch)),
+                note_unread_labels(self._best.tokenizer, lines, after_space),
             ),
         }
 
@@ -241,13 +241,13 @@ class SignatureFunctions:
         ids = self._best.encode_terms(terms)
         texts, scores, cut, limits = _search(self._best, text, ids)
         is_spelled = tf.reduce_any(self._best.encode_terms(terms, False) > 0, axis=2)
-        has_room = tf.equal(fitting(ids, limits), ids)[:, :, 0]
+        has_room = tf.equal(drop_long_terms(ids, limits), ids)[:, :, 0]
         is_met = is_spelled & has_room & tf.not_equal(texts[:, :1], "")
-        notes = joined(
+        notes = join_notes(
             sentence_notes(self._best.tokenizer, text, cut),
-            unread_text(whole, tf.zeros_like(cut), " of the terms"),
-            unread(beyond(rows, MOST_TERMS), "terms"),
-            missing_terms(tf.where(is_met | is_blank(terms), "", terms)),
+            note_unread_text(whole, tf.zeros_like(cut), " of the terms"),
+            note_unread(count_omitted(rows, MOST_TERMS), "terms"),
+            note_missing_terms(tf.where(is_met | is_blank(terms), "", terms)),
         )
         return {"translations": texts[:, 0], "scores": scores[:, 0], "notes": notes}
 
@@ -265,18 +265,20 @@ class SignatureFunctions:
         """
         check_pairs(text, translation)
         longest = self._best.search.longest(self._best.max_input_length)
-        inputs = self._best.tokenizer.encode(beginning(text))
-        targets = self._best.tokenizer.target.encode(beginning(translation))
-        cut = beyond(inputs, self._best.max_input_length)
-        notes = joined(
+        inputs = self._best.tokenizer.encode(truncate_texts(text))
+        targets = self._best.tokenizer.target.encode(truncate_texts(translation))
+        cut = count_omitted(inputs, self._best.max_input_length)
+        notes = join_notes(
             sentence_notes(self._best.tokenizer, text, cut),
-            unread_text(translation, beyond(targets, longest), " of the translation"),
+            note_unread_text(
+                translation, count_omitted(targets, longest), " of the translation"
+            ),
         )
         outputs = self.of_ids.score_rows(inputs, targets, longest)
         return outputs | {"notes": notes}
 
 
-def with_processor_check(
+def add_processor_check(
     function: Callable[..., dict[str, tf.Tensor]], weight_bits: int
 ) -> Callable[..., dict[str, tf.Tensor]]:
     """Makes a function fail on processors that do not sum int8 matmuls exactly.
@@ -307,7 +309,7 @@ def _search(
         of each translation, int32 (batch,).
     """
     nbest, longest = translator.search.nbest, translator.max_input_length
-    text = beginning(text)
+    text = truncate_texts(text)
     rows = translator.tokenizer.encode(text)
     inputs = cut_rows(rows, longest).to_tensor()
     lengths = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
@@ -329,7 +331,7 @@ def _search(
     results = compute_in_microbatches(
         search,
         [tf.gather(tensor, order) for tensor in tensors],
-        rows_within(SEARCH_POSITIONS, tf.gather(limits, order)),
+        count_rows(SEARCH_POSITIONS, tf.gather(limits, order)),
         [
             tf.TensorSpec([None, nbest], tf.string),
             tf.TensorSpec([None, nbest], tf.float32),
@@ -342,6 +344,6 @@ def _search(
     return (
         tf.where(blank, "", texts),
         tf.where(blank, blank_scores, scores),
-        tf.where(blank[:, 0], tf.constant(0, tf.int64), beyond(rows, longest)),
+        tf.where(blank[:, 0], tf.constant(0, tf.int64), count_omitted(rows, longest)),
         limits,
     )

@@ -96,7 +96,9 @@ class Transport(ABC):
         wait = _FIRST_WAIT
         for attempt in range(self.server.retries + 1):
             try:
-                return self._checked(self._send(signature, inputs, outputs), outputs)
+                return self._check_outputs(
+                    self._send(signature, inputs, outputs), outputs
+                )
             except UnavailableError as error:
                 reason = error
             # The random factor spreads the retries of many clients. close() ends the
@@ -114,7 +116,7 @@ class Transport(ABC):
         """Closes the connections and ends the retries of other threads."""
         self._closed.set()
 
-    def _checked(self, answer: Answer, outputs: Sequence[str]) -> Answer:
+    def _check_outputs(self, answer: Answer, outputs: Sequence[str]) -> Answer:
         """Returns the answer; raises UserError if an output is missing."""
         # Exports of earlier versions lack notes.
         if outputs and outputs[0] in answer:
@@ -191,7 +193,9 @@ class GrpcTransport(Transport):
             if error.code() == StatusCode.DEADLINE_EXCEEDED:
                 raise self._timeout() from None
             raise self._rejection(error.details()) from None
-        return {name: _to_lists(tensor) for name, tensor in response.outputs.items()}
+        return {
+            name: _convert_to_lists(tensor) for name, tensor in response.outputs.items()
+        }
 
 
 class RestTransport(Transport):
@@ -313,7 +317,7 @@ def connect(server: Server) -> Transport:
     return kinds[server.protocol](server)
 
 
-def _to_lists(tensor: Any) -> Any:
+def _convert_to_lists(tensor: Any) -> Any:
     """Converts a TensorProto to nested lists and decodes its strings."""
     import tensorflow as tf
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from t2t_repro.system.atomic_dir import ASIDE, folder_aside, put_in_place
+from t2t_repro.system.atomic_dir import ASIDE, put_in_place, temporary_folder
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import exclusive_lock, try_exclusive_lock
 
@@ -73,7 +73,7 @@ def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
         with ExitStack() as stack:
             with exclusive_lock(export_dir, lambda: None):
                 _remove_leftovers(export_dir)
-                stack.enter_context(folder_aside(aside))
+                stack.enter_context(temporary_folder(aside))
                 stack.enter_context(exclusive_lock(aside, lambda: None))
             write(aside)
             with exclusive_lock(export_dir, lambda: None):

@@ -24,13 +24,13 @@ def whole_folder(final: Path) -> Iterator[Path]:
     Raises:
         OSError: The disk is full or the parent folder is not writable.
     """
-    with folder_aside(final.with_name(f"{ASIDE}{final.name}")) as aside:
+    with temporary_folder(final.with_name(f"{ASIDE}{final.name}")) as aside:
         yield aside
         put_in_place(aside, final)
 
 
 @contextmanager
-def folder_aside(aside: Path) -> Iterator[Path]:
+def temporary_folder(aside: Path) -> Iterator[Path]:
     """Yields an empty temporary folder; deletes it unless the block renamed it."""
     shutil.rmtree(aside, ignore_errors=True)
     try:

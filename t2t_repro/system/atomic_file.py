@@ -16,7 +16,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
-from t2t_repro.system.errors import UserError, counted
+from t2t_repro.system.errors import UserError, format_count
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _POINTER = b"version https://git-lfs"
@@ -46,7 +46,7 @@ def iterate_lines(
     Args:
         path: Path of the file. Its last line need not end with a newline.
         may_be_empty: Whether a file without lines is valid.
-        most_bytes: Maximum length of a line in bytes; `bounded_lines` truncates
+        most_bytes: Maximum length of a line in bytes; `truncate_lines` truncates
             longer lines.
 
     Raises:
@@ -61,7 +61,7 @@ def iterate_lines(
         raise UserError(f"{path} is empty: it needs at least one line of text")
 
 
-def bounded_lines(file: BinaryIO, most_bytes: int | None) -> Iterator[bytes]:
+def truncate_lines(file: BinaryIO, most_bytes: int | None) -> Iterator[bytes]:
     """Yields the lines of a stream with their line ends; truncates long lines.
 
     Args:
@@ -149,7 +149,8 @@ def iterate_pairs(
             longer = number + 1 + sum(1 for _ in chain(sources, targets))
             counts = (number, longer) if source is None else (longer, number)
             raise UserError(
-                f"{source_path} has {counted(counts[0], 'line')} but {target_path} has "
+                f"{source_path} has {format_count(counts[0], 'line')} but "
+                f"{target_path} has "
                 f"{counts[1]:,}: line n of one must correspond to line n of the other"
             )
         yield source, target
@@ -226,7 +227,7 @@ def _raw_lines(path: Path, most_bytes: int | None) -> Iterator[bytes]:
     try:
         opener = gzip.open if path.name.endswith(".gz") else open
         with opener(path, "rb") as file:
-            yield from bounded_lines(cast(BinaryIO, file), most_bytes)
+            yield from truncate_lines(cast(BinaryIO, file), most_bytes)
     except FileNotFoundError:
         raise UserError(f"{path} does not exist") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

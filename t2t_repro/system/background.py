@@ -35,7 +35,7 @@ class Background:
             del task  # Avoids a reference cycle: error, traceback, frame, task.
 
     @contextmanager
-    def finished_at_end(self) -> Iterator[None]:
+    def wait_at_end(self) -> Iterator[None]:
         """Waits for the task when the block ends.
 
         If both the block and the task fail, the block's error is raised.

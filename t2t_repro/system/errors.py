@@ -9,6 +9,6 @@ class UserError(Exception):
     """
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Formats a number with its noun: "1 line", "2,000 lines"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -8,7 +8,7 @@ from types import FrameType
 
 
 @contextmanager
-def interrupted_between_calls(
+def delay_interrupts(
     function: Callable[..., object] | None,
 ) -> Iterator[Callable[..., None]]:
     """Delays Ctrl-C to the next call of a function, or to the end of the block.

@@ -6,7 +6,7 @@ import os
 def uses_avx512() -> bool:
     """Returns whether oneDNN's matmuls use AVX-512 in this process."""
     # oneDNN multiplies in bfloat16 on processors with AVX-512.
-    return multiplies_in("bfloat16") and not avx512_is_excluded()
+    return supports_onednn_matmuls("bfloat16") and not avx512_is_excluded()
 
 
 def has_amx() -> bool:
@@ -15,7 +15,7 @@ def has_amx() -> bool:
     TensorFlow does not report AMX. Among the processors with AVX-512 in docs/speed.md,
     only these multiply in float16.
     """
-    return multiplies_in("float16")
+    return supports_onednn_matmuls("float16")
 
 
 def avx512_is_excluded() -> bool:
@@ -24,7 +24,7 @@ def avx512_is_excluded() -> bool:
     return limit == "AVX" or limit.startswith(("SSE", "AVX2"))
 
 
-def multiplies_in(name: str) -> bool:
+def supports_onednn_matmuls(name: str) -> bool:
     """Returns whether TensorFlow passes matmuls in a 16-bit precision to oneDNN.
 
     Args:

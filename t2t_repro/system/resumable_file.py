@@ -132,7 +132,7 @@ def _begin_or_resume(
     log.truncate(whole)
     size: int = last.get("bytes", 0)
     if partial.stat().st_size < size:
-        raise _damaged(partial)
+        raise _damage_error(partial)
     return size
 
 
@@ -149,7 +149,7 @@ def _records(
         if not all(isinstance(record, dict) for record in (first, *others)):
             raise ValueError
     except (ValueError, RecursionError):
-        raise _damaged(partial) from None
+        raise _damage_error(partial) from None
     return first, others[-1] if others else {}, len(whole + end)
 
 
@@ -167,7 +167,7 @@ def _compare(partial: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -
         )
 
 
-def _damaged(partial: Path) -> UserError:
+def _damage_error(partial: Path) -> UserError:
     return UserError(f"{partial} does not match its journal; remove it to start over")
 
 

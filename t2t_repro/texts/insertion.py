@@ -72,7 +72,7 @@ def insert(
         text = placeholders[next(in_order) if n in unnumbered else n].text
         at_gap[gap].append((n, text))
 
-    def beside(n: int, gap: int, between: str, is_after: bool) -> str:
+    def find_space(n: int, gap: int, between: str, is_after: bool) -> str:
         """Returns the space between a placeholder and the adjacent word."""
         each = placeholders[n]
         if gap == (len(target) if is_after else 0):
@@ -89,7 +89,7 @@ def insert(
         attached = _is_mark(target[word])
         if not is_after:
             attached &= gap < len(target) and not _is_mark(target[gap])
-        return "" if not between and (attached or _unspaced(target[word])) else " "
+        return "" if not between and (attached or _is_unspaced(target[word])) else " "
 
     def middle(n: int, m: int, between: str) -> str:
         one, other = placeholders[n], placeholders[m]
@@ -108,11 +108,11 @@ def insert(
     for gap, (end, start) in enumerate(zip(ends, starts, strict=True)):
         between, here = translation[end:start], at_gap[gap]
         if here:
-            pieces.append(beside(here[0][0], gap, between, is_after=False))
+            pieces.append(find_space(here[0][0], gap, between, is_after=False))
             for (n, text), (m, _) in pairwise(here):
                 pieces += [text, middle(n, m, between)]
             pieces.append(here[-1][1])
-            pieces.append(beside(here[-1][0], gap, between, is_after=True))
+            pieces.append(find_space(here[-1][0], gap, between, is_after=True))
         else:
             pieces.append(between)
         pieces += target[gap : gap + 1]
@@ -137,7 +137,7 @@ class _Links:
             (s, t) for s, t in pairs if not (_is_mark(source[s]) or _is_mark(target[t]))
         }
         if pairs:
-            self.pairs |= _aligned_marks(source, target)
+            self.pairs |= _align_marks(source, target)
         self._num_source, self._words = len(source), len(target)
         self._ratio = len(target) / max(len(source), 1)
         links = np.array(sorted(self.pairs), np.int64).reshape(-1, 2)
@@ -191,9 +191,7 @@ class _Links:
         return int(start), int(end)
 
 
-def _aligned_marks(
-    source: Sequence[str], target: Sequence[str]
-) -> set[tuple[int, int]]:
+def _align_marks(source: Sequence[str], target: Sequence[str]) -> set[tuple[int, int]]:
     """Aligns punctuation marks that occur equally often, and those at the end."""
     pairs = set()
     if source and target and _is_mark(source[-1]) and _is_mark(target[-1]):
@@ -211,7 +209,7 @@ def _is_mark(word: str) -> bool:
     return not any(map(str.isalnum, word))
 
 
-def _unspaced(word: str) -> bool:
+def _is_unspaced(word: str) -> bool:
     return re.fullmatch(f"[{UNSPACED}]", word) is not None
 
 

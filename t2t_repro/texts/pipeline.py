@@ -163,7 +163,7 @@ class Pipeline:
         translate = self._translator.translate_window
         if self.terms is None:
             return translate(lines, batch_size, progress)
-        required = self.terms.of_lines(lines)
+        required = self.terms.find_terms(lines)
         spelled = self.terms.select_spelled(required)
         translations: dict[int, Translation] = {}
         for constrained in (False, True):

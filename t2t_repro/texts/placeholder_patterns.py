@@ -28,7 +28,7 @@ ALL = "all"
 _MOST_CONTEXT = 8  # Characters that may become a part of a placeholder on each side.
 
 
-def compiled(text: str, name: str) -> re.Pattern[str]:
+def compile_pattern(text: str, name: str) -> re.Pattern[str]:
     """Returns the pattern of a preset or of a regular expression.
 
     Args:
@@ -65,10 +65,10 @@ def find(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
     for match in pattern.finditer(text):
         start = match.end() - len(match[0].lstrip())
         end = match.start() + len(match[0].rstrip())
-        yield _with_context(pattern, text, start, end)
+        yield _add_context(pattern, text, start, end)
 
 
-def _with_context(pattern: re.Pattern[str], text: str, start: int, end: int) -> Span:
+def _add_context(pattern: re.Pattern[str], text: str, start: int, end: int) -> Span:
     """Extends a match by the adjacent characters that its look-around needs."""
     if start >= end or pattern.fullmatch(text[start:end]):
         return start, end

@@ -21,7 +21,7 @@ from t2t_repro.texts.placeholder_patterns import (
     ALL,
     PRESETS,
     Span,
-    compiled,
+    compile_pattern,
     find,
 )
 from t2t_repro.texts.translation import Translation
@@ -67,7 +67,7 @@ class Placeholders:
 
     def __init__(self, patterns: Sequence[str], name: str = "placeholders") -> None:
         self._patterns = [
-            compiled(each, name)
+            compile_pattern(each, name)
             for pattern in patterns
             for each in (PRESETS.values() if pattern == ALL else [pattern])
         ]
@@ -114,14 +114,14 @@ class Placeholders:
         if not spans:
             return Line(line, [])
         partners = pair_tags([line[start:end] for start, end in spans])
-        spans = _with_quotes(line, spans)
+        spans = _add_quotes(line, spans)
         ends = [0, *(end for _, end in spans)]
         starts = [*(start for start, _ in spans), len(line)]
         texts = [line[e:s] for e, s in zip(ends, starts, strict=True)]
         rest = texts[0]
         offsets: list[int] = []
         for text, partner in zip(texts[1:], partners, strict=True):
-            rest, added = _joined(rest, text, partner is not None)
+            rest, added = _join(rest, text, partner is not None)
             offsets.append(len(rest))
             rest += added
         # The end of `rest` may have lost spaces after an offset was noted.
@@ -170,7 +170,7 @@ class Placeholders:
         if not any(each.placeholders for each in removed):
             return list(translations)
         plain = [
-            (n, self._without(text))
+            (n, self._remove_repeatedly(text))
             for n, each in enumerate(translations)
             if removed[n].placeholders and removed[n].text
             for text in (each.text, *(other.text for other in each.others))
@@ -204,7 +204,7 @@ class Placeholders:
             result = insert(placeholders, source, text, pairs, spaced=True)
         return result
 
-    def _without(self, text: str) -> str:
+    def _remove_repeatedly(self, text: str) -> str:
         """Removes placeholders until the rest no longer forms another one."""
         while self.find(text):
             text = self.remove(text).text
@@ -234,7 +234,7 @@ def pair_tags(texts: Sequence[str]) -> list[int | None]:
     return partners
 
 
-def _with_quotes(line: str, spans: Sequence[Span]) -> list[Span]:
+def _add_quotes(line: str, spans: Sequence[Span]) -> list[Span]:
     """Extends spans by quotes and brackets that enclose nothing else."""
     extended: list[Span] = []
     limits = [*(start for start, _ in spans[1:]), len(line)]
@@ -246,7 +246,7 @@ def _with_quotes(line: str, spans: Sequence[Span]) -> list[Span]:
     return extended
 
 
-def _joined(left: str, right: str, in_pair: bool) -> tuple[str, str]:
+def _join(left: str, right: str, in_pair: bool) -> tuple[str, str]:
     """Removes or adds a space where a placeholder was between two texts.
 
     `in_pair` is true for a tag of a pair, which may be within a word.

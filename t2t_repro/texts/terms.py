@@ -78,7 +78,7 @@ class RequiredTerms:
         self._spelled = spell(targets)
         self.unwritable = [term for term in targets if term not in self._spelled]
 
-    def of_lines(self, lines: Sequence[str]) -> list[list[str]]:
+    def find_terms(self, lines: Sequence[str]) -> list[list[str]]:
         """Returns the target terms that the translations of lines must contain."""
         if self._rows is not None:
             return [list(row) for row in itertools.islice(self._rows, len(lines))]
@@ -99,12 +99,12 @@ class RequiredTerms:
         """Adds the missing terms of each translation, and counts the others.
 
         Args:
-            required: Result of `of_lines`.
+            required: Result of `find_terms`.
             translations: Translations of the same lines.
         """
         checked = []
         for terms, translation in zip(required, translations, strict=True):
-            missing = missing_terms(terms, translation.text, self._spelled)
+            missing = find_missing_terms(terms, translation.text, self._spelled)
             checked.append(translation._replace(missing_terms=tuple(missing)))
             spelled = [term for term in terms if term in self._spelled]
             self.needed += len(spelled)
@@ -118,7 +118,7 @@ class RequiredTerms:
         )
 
 
-def missing_terms(
+def find_missing_terms(
     terms: Sequence[str], text: str, spelled: Mapping[str, str]
 ) -> list[str]:
     """Returns the terms that a translation does not contain as whole words.

@@ -61,11 +61,11 @@ class UnknownWords:
         for n, text, aligned in zip(tokens, spelled, words, strict=True):
             known = [token != self._target.unknown_id for token in tokens[n]]
             pieces = [re.sub(r"[\r\n]", " ", piece) for piece in text.pieces()]
-            results[n] = _replaced(known, pieces, aligned)
+            results[n] = _replace_unknown(known, pieces, aligned)
         return results
 
 
-def _replaced(known: list[bool], pieces: list[str], words: list[str]) -> str:
+def _replace_unknown(known: list[bool], pieces: list[str], words: list[str]) -> str:
     """Joins the known pieces, and the words of unknown ones with spaces around them."""
     text, last = "", ""
     for is_known, piece, word in zip(known, pieces, words, strict=True):

@@ -58,7 +58,7 @@ class MarianSide(Tokenizer):
         start: str | None = None,
         added: Mapping[str, bool] | None = None,
     ) -> None:
-        model = _checked_model(encoded_model, path)
+        model = _decode_model(encoded_model, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
         self.unknown_id = pieces.index(UNKNOWN_PIECE)
         self.has_labels = has_labels
@@ -158,8 +158,8 @@ class MarianTokenizer(MarianSide):
 
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
         path = os.fspath(path)
-        fields = _parsed(contents, path)
-        source = _checked_pieces(fields["source_pieces"], f"{path}: source_pieces")
+        fields = _parse(contents, path)
+        source = _check_pieces(fields["source_pieces"], f"{path}: source_pieces")
         has_labels, start = bool(fields["labels"]), fields["source_start"]
         added = fields["added"]
         if start not in (None, *source[len(SPECIAL_PIECES) :]):
@@ -178,7 +178,7 @@ class MarianTokenizer(MarianSide):
         self._known_labels = tuple(labels) if has_labels else None
         target, self._is_shared = source, fields["target_pieces"] is None
         if not self._is_shared:
-            target = _checked_pieces(fields["target_pieces"], f"{path}: target_pieces")
+            target = _check_pieces(fields["target_pieces"], f"{path}: target_pieces")
         model = fields["target_model"]
         self._target = MarianSide(
             contents, path, model, target, has_labels, added=added
@@ -217,8 +217,8 @@ class MarianTokenizer(MarianSide):
             "format": _FORMAT,
             "source_pieces": list(source_pieces),
             "target_pieces": None if target_pieces is None else list(target_pieces),
-            "source_model": _encoded_model(source_model),
-            "target_model": _encoded_model(target_model),
+            "source_model": _encode_model(source_model),
+            "target_model": _encode_model(target_model),
         }
         fields |= {} if labels else {"labels": False}
         fields |= {} if source_start is None else {"source_start": source_start}
@@ -263,7 +263,7 @@ class MarianTokenizer(MarianSide):
         return None if self._is_shared else self._target.vocab_size
 
 
-def _parsed(contents: bytes, path: str) -> dict[str, Any]:
+def _parse(contents: bytes, path: str) -> dict[str, Any]:
     """Parses the vocabulary file and checks its format."""
     try:
         fields: dict[str, Any] = _DEFAULTS | json.loads(contents)
@@ -276,7 +276,7 @@ def _parsed(contents: bytes, path: str) -> dict[str, Any]:
         ) from error
 
 
-def _checked_pieces(pieces: object, where: str) -> list[str]:
+def _check_pieces(pieces: object, where: str) -> list[str]:
     """Returns the pieces; raises UserError unless they form a valid vocabulary."""
     if not isinstance(pieces, list) or not all(isinstance(p, str) for p in pieces):
         fault = "is not a list of pieces"
@@ -292,11 +292,11 @@ def _checked_pieces(pieces: object, where: str) -> list[str]:
     raise UserError(f"{where} {fault}; import the model again")
 
 
-def _encoded_model(model: bytes | None) -> str | None:
+def _encode_model(model: bytes | None) -> str | None:
     return None if model is None else base64.b64encode(model).decode("ascii")
 
 
-def _checked_model(encoded: object, path: str) -> bytes | None:
+def _decode_model(encoded: object, path: str) -> bytes | None:
     """Decodes a SentencePiece model from base64; raises UserError if it is damaged."""
     if encoded is None:
         return None

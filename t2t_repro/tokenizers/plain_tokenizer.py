@@ -122,7 +122,7 @@ def is_alphanumeric(character: str) -> bool:
     return unicodedata.category(character)[0] in "LN"
 
 
-def runs_of(text: str) -> list[str]:
+def split_runs(text: str) -> list[str]:
     """Splits a text into alternating runs of alphanumeric and other characters."""
     return ["".join(run) for _, run in itertools.groupby(text, is_alphanumeric)]
 
@@ -132,7 +132,7 @@ def split_words(text: str) -> list[str]:
 
     Keeps a single space at the beginning or end of the text.
     """
-    runs = runs_of(text)
+    runs = split_runs(text)
     last = len(runs) - 1
     return [run for index, run in enumerate(runs) if run != " " or index in (0, last)]
 
@@ -180,7 +180,7 @@ def unescape(word: str) -> str:
     return re.sub(r"\\u|\\\\|\\([0-9]+);", character, word)
 
 
-def unquoted(line: str) -> str:
+def unquote(line: str) -> str:
     """Returns the piece in a line of a vocabulary of word pieces."""
     piece = line.rstrip()
     is_quoted = len(piece) > 1 and piece[0] == piece[-1] and piece[0] in "'\""
@@ -192,7 +192,7 @@ class _WordPieces(_Side):
 
     def __init__(self, contents: bytes) -> None:
         lines = contents.decode("utf-8").removesuffix("\n").split("\n")
-        self._pieces = [unquoted(line) for line in lines]
+        self._pieces = [unquote(line) for line in lines]
         self.size = len(self._pieces)
         # A duplicate piece gets the higher id, as in tensor2tensor.
         self._ids = {piece: n for n, piece in enumerate(self._pieces) if n > EOS_ID}
@@ -204,7 +204,7 @@ class _WordPieces(_Side):
     def encode(self, text: str) -> list[int]:
         ids = []
         # `WordPieceTokenizer` keeps spaces if the vocabulary lacks their piece.
-        split = split_words if " " in self._alphabet else runs_of
+        split = split_words if " " in self._alphabet else split_runs
         for word in split(text):
             spelled = spell_word(word, self._alphabet)
             starts = [*piece_starts(spelled, self._ids, self._longest), len(spelled)]

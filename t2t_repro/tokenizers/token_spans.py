@@ -99,7 +99,7 @@ def spell_tokens(
     lengths = [len(ids) for ids in prefixes]
     ids = tf.RaggedTensor.from_row_lengths(np.concatenate(prefixes), lengths)
     texts = (text.decode() for text in tokenizer.decode(ids).numpy())
-    return [_spelled(list(islice(texts, len(row)))) for row in rows]
+    return [_spell(list(islice(texts, len(row)))) for row in rows]
 
 
 def words_of_tokens(
@@ -136,7 +136,7 @@ def words_of_tokens(
     return words_by_token
 
 
-def _spelled(prefixes: list[str]) -> SpelledText:
+def _spell(prefixes: list[str]) -> SpelledText:
     """Computes the spans of a row from the decoded text of each of its prefixes."""
     text = prefixes[-1] if prefixes else ""
     spans, start = [], 0

@@ -138,8 +138,8 @@ class Tokenizer(tf.Module):
         shutil.copy(plain_tokenizer.__file__, directory)
 
     # Eager calls also use graphs: one call replaces dozens. Callers use the concrete
-    # function, because TensorFlow counts the calls of a `tf.function` for all tokenizers
-    # together and would log a warning about retracing.
+    # function, because TensorFlow counts the calls of a `tf.function` for all
+    # tokenizers together and would log a warning about retracing.
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def _encode_graph(self, text: tf.Tensor) -> tf.RaggedTensor:
         with tf.device("CPU"):  # TensorFlow keeps strings in CPU memory
@@ -151,7 +151,7 @@ class Tokenizer(tf.Module):
     )
     def _decode_graph(self, ids: tf.RaggedTensor) -> tf.Tensor:
         with tf.device("CPU"):
-            return self._to_text(_up_to_eos(ids, self.vocab_size))
+            return self._to_text(_cut_at_eos(ids, self.vocab_size))
 
     @abstractmethod
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
@@ -179,7 +179,7 @@ def row_numbers(ragged: tf.RaggedTensor) -> tf.Tensor:
     return tf.searchsorted(ragged.row_splits[1:], positions, "right", tf.int64)
 
 
-def _up_to_eos(ids: tf.RaggedTensor, vocab_size: int) -> tf.RaggedTensor:
+def _cut_at_eos(ids: tf.RaggedTensor, vocab_size: int) -> tf.RaggedTensor:
     """Removes ids after a row's first EOS, padding, and ids not in the vocabulary."""
     values = ids.values
     # Count EOS over the whole batch; subtract the count before the row.

@@ -91,9 +91,9 @@ def build_vocabulary(
         contents = _sentencepiece_model(lines, vocab_size, whole_tags)
     else:
         from t2t_repro.tokenizers.word_piece_vocabulary import build_word_pieces
-        from t2t_repro.tokenizers.word_pieces import to_file
+        from t2t_repro.tokenizers.word_pieces import format_file
 
-        contents = to_file(build_word_pieces(_text_lines(lines), vocab_size))
+        contents = format_file(build_word_pieces(_text_lines(lines), vocab_size))
     write_bytes_atomically(path, contents)
 
 
@@ -136,10 +136,10 @@ def _sentencepiece_model(
             if failures:
                 raise failures[0] from None
             raise _user_error(str(error), vocab_size) from error
-    return _without_paths(model.getvalue())
+    return _remove_paths(model.getvalue())
 
 
-def _without_paths(model: bytes) -> bytes:
+def _remove_paths(model: bytes) -> bytes:
     """Removes the paths of the temporary rule files; the compiled rules remain."""
     proto = model_proto(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_repro.tokenizers.plain_tokenizer import spell_character
 from t2t_repro.tokenizers.tokenizer import Tokenizer, row_numbers
-from t2t_repro.tokenizers.word_pieces import class_boundaries, from_file
+from t2t_repro.tokenizers.word_pieces import class_boundaries, parse_file
 
 # Code point that replaces an escape of an invalid code point, as in tensor2tensor.
 _UNDEFINED_CODE = 0x3013
@@ -37,7 +37,7 @@ class WordPieceTokenizer(Tokenizer):
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
         """Parses the pieces and creates the lookup tables of the graph."""
         path = os.fspath(path)
-        pieces = from_file(contents, path)
+        pieces = parse_file(contents, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
         import tensorflow_text  # slow to import
 
@@ -63,7 +63,7 @@ class WordPieceTokenizer(Tokenizer):
     @property
     def pieces(self) -> list[str]:
         """The piece of each id, as spelled in the vocabulary file, without quotes."""
-        return from_file(self._contents, self.file_name)
+        return parse_file(self._contents, self.file_name)
 
     def encode_terms(self, terms: tf.Tensor) -> tf.RaggedTensor:
         """Encodes terms with a space next to a first or last character like `{`.

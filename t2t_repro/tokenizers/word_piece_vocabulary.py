@@ -42,7 +42,7 @@ def build_word_pieces(
     vocabularies: list[list[str]] = []
     while True:
         min_count = (low + high) // 2
-        pieces = _pieces_of(counts, min_count)
+        pieces = _choose_pieces(counts, min_count)
         vocabularies.append(pieces)
         close_enough = abs(len(pieces) - target_size) * 100 < target_size
         if close_enough or low >= high or min_count < 2:
@@ -79,7 +79,7 @@ def sample_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
     return (line for _, line, _ in sample)
 
 
-def _pieces_of(counts: Mapping[str, int], min_count: int) -> list[str]:
+def _choose_pieces(counts: Mapping[str, int], min_count: int) -> list[str]:
     """Returns the vocabulary whose pieces occur at least `min_count` times.
 
     The first vocabulary contains the single characters. Each iteration splits the words
@@ -102,12 +102,12 @@ def _pieces_of(counts: Mapping[str, int], min_count: int) -> list[str]:
                 end = min(len(word) + 1, start + MAX_PIECE_LENGTH)
                 for stop in range(start + 1, end):
                     candidates[word[start:stop]] += count
-        ordered = [*RESERVED_PIECES, *_frequent(candidates, alphabet, min_count)]
+        ordered = [*RESERVED_PIECES, *_choose_frequent(candidates, alphabet, min_count)]
         pieces = set(ordered)
     return ordered
 
 
-def _frequent(
+def _choose_frequent(
     candidates: Counter[str], alphabet: frozenset[str], min_count: int
 ) -> list[str]:
     """Returns the alphabet and the frequent candidates, in descending order of count.

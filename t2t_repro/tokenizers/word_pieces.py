@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable
 
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.plain_tokenizer import is_alphanumeric, unquoted
+from t2t_repro.tokenizers.plain_tokenizer import is_alphanumeric, unquote
 
 # Pieces of ids 0 and 1 in every vocabulary. Some of tensor2tensor's files omit the `_`.
 RESERVED_PIECES = ("<pad>_", "<EOS>_")
@@ -38,12 +38,12 @@ def class_boundaries() -> tuple[int, ...]:
     )
 
 
-def to_file(pieces: Iterable[str]) -> bytes:
+def format_file(pieces: Iterable[str]) -> bytes:
     """Formats a vocabulary file: one piece per line, in single quotes."""
     return "".join(f"'{piece}'\n" for piece in pieces).encode()
 
 
-def from_file(contents: bytes, path: str) -> list[str]:
+def parse_file(contents: bytes, path: str) -> list[str]:
     """Parses a vocabulary file and returns its pieces in the order of their ids.
 
     Args:
@@ -61,7 +61,7 @@ def from_file(contents: bytes, path: str) -> list[str]:
         ) from error
     pieces = []
     for number, line in enumerate(lines, start=1):
-        piece = unquoted(line)
+        piece = unquote(line)
         if not piece:
             raise UserError(f"{path}:{number}: empty piece; the file is damaged")
         pieces.append(piece)

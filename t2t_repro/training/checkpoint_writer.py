@@ -37,7 +37,7 @@ class CheckpointWriter:
     _saved_step: int = -1
     _saved_time: float = field(default_factory=time.monotonic)
 
-    def saved_at(self, step: int) -> None:
+    def record_save(self, step: int) -> None:
         """Records the step of the newest checkpoint and the current time."""
         self._saved_step, self._saved_time = step, time.monotonic()
 
@@ -69,9 +69,9 @@ class CheckpointWriter:
             notes = {SAVED_AT: round(time.time(), 3), **meta}
             if not self.is_due(step):
                 notes[UNPLANNED] = True
-            weights, state = map(checkpoints.copied, (self.weights, self.state))
+            weights, state = map(checkpoints.copy_to_host, (self.weights, self.state))
             self.background.start(partial(self._write, step, weights, state, notes))
-        self.saved_at(step)
+        self.record_save(step)
         if wait:
             self.background.wait()
 

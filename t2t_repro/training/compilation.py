@@ -15,8 +15,8 @@ from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import CPU_DEFAULTS
 from t2t_repro.hparams.settings import AUTO
 from t2t_repro.system.cores import usable_cores
-from t2t_repro.system.errors import counted
-from t2t_repro.training.devices import Gpus, described
+from t2t_repro.system.errors import format_count
+from t2t_repro.training.devices import Gpus, format_settings
 from t2t_repro.training.memory import matmul_weights
 
 SHAPES = (4, 8, 12, 16, 24, 32, 48)
@@ -170,8 +170,8 @@ def resolve(
         xla=xla, max_shapes=shapes if in_buckets else CPU_DEFAULTS["max_shapes"]
     )
     return resolved, (
-        f"{described(resolved, hparams.auto_fields())}: chosen for "
-        f"{counted(steps, 'step')}, of about {step:.2g} s each, and "
+        f"{format_settings(resolved, hparams.auto_fields())}: chosen for "
+        f"{format_count(steps, 'step')}, of about {step:.2g} s each, and "
         f"{compilation:.0f} s to compile a shape"
     )
 
@@ -181,6 +181,6 @@ def announcement(hparams: HParams, shapes: int, hardware: Gpus | None) -> str:
     seconds = shapes * compile_seconds(hparams, hardware)
     expected = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
     return (
-        f"XLA compiles {counted(shapes, 'shape')} of micro-batches on first "
+        f"XLA compiles {format_count(shapes, 'shape')} of micro-batches on first "
         f"use, about {expected}: the first steps are slow"
     )

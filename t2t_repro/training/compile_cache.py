@@ -19,7 +19,7 @@ from typing import Any
 
 from t2t_repro.system.atomic_file import write_bytes_atomically
 from t2t_repro.system.cores import usable_cores
-from t2t_repro.system.errors import UserError, counted
+from t2t_repro.system.errors import UserError, format_count
 from t2t_repro.system.gpus import driver_devices
 
 KERNELS_FILE = "autotune.txt"
@@ -62,7 +62,7 @@ def compile_cache(
         programs = _whole_programs(folder)
     except OSError as error:
         raise UserError(f"--compile_cache {parent}: {error.strerror}") from None
-    line = f"--compile_cache: {counted(programs, 'compiled program')} in {folder}"
+    line = f"--compile_cache: {format_count(programs, 'compiled program')} in {folder}"
     if others and folder.name not in others:
         line += f"; ignoring those of other devices or versions ({', '.join(others)})"
     log(line)

@@ -95,17 +95,17 @@ def resolve_auto(
         chosen = {"max_shapes": AUTO} | chosen
     resolved = requested.resolve_auto(**chosen)
     if hardware and "max_tokens_per_device" in autos.keys() - before.keys():
-        tokens = tokens_for(resolved, hardware.memory, replicas)
+        tokens = choose_tokens(resolved, hardware.memory, replicas)
         resolved = resolved.replace(max_tokens_per_device=tokens)
     lines = []
-    if values := described(resolved, autos):
+    if values := format_settings(resolved, autos):
         lines.append(f"{values}: {_reason(before, autos, hardware)}")
     if hardware and hardware.has_bfloat16 and resolved.precision == "float32":
         lines.append("float32 matmuls use TF32 on this GPU (TensorFlow's default)")
     return resolved, lines
 
 
-def described(hparams: HParams, names: Iterable[str]) -> str:
+def format_settings(hparams: HParams, names: Iterable[str]) -> str:
     """Returns names and values of hyper-parameters.
 
     Omits those that are "auto" and, unless the batches have buckets, `max_shapes`.
@@ -116,7 +116,7 @@ def described(hparams: HParams, names: Iterable[str]) -> str:
     return ", ".join(f"{n} {_format(v)}" for n, v in values.items() if v != AUTO)
 
 
-def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
+def choose_tokens(hparams: HParams, memory: int | None, replicas: int) -> int:
     """Returns `max_tokens_per_device`, the positions per side of a micro-batch.
 
     A batch is divided into the smallest number of micro-batches that is a multiple of

@@ -105,7 +105,7 @@ class TrainingLoop:
             newest = restore_newest(self.checkpoint_dir, *variables, log)
             if newest is not None:
                 progress = newest
-                self._writer.saved_at(progress.step)
+                self._writer.record_save(progress.step)
         if self.workers.is_distributed:
             progress = receive(progress, self.workers, *variables)
         self.step, self.unreported = progress.step, progress.unreported
@@ -146,7 +146,7 @@ class TrainingLoop:
         profile = profile or Profile(self.checkpoint_dir)
         self._writer.restart_clock()
         writing = self._writer.background
-        with _stop_requests() as stop_requested, writing.finished_at_end():
+        with _stop_requests() as stop_requested, writing.wait_at_end():
             due = self.step > 0 and self._validation_is_due(self.step)
             if self.workers.any(due and not monitor.was_validated(self.step)):
                 # The previous process was killed before it completed this validation.
@@ -158,7 +158,7 @@ class TrainingLoop:
                     at_end = step >= self.hparams.train_steps
                     if at_end or self._should_stop(step, stop_requested()):
                         break
-                    with profile.update(step + 1), self.workers.converted_errors():
+                    with profile.update(step + 1), self.workers.convert_errors():
                         # A GPU computes the step asynchronously.
                         result = self.update(batch, tf.constant(step))
                     self.read_result()
@@ -197,13 +197,13 @@ class TrainingLoop:
         monitor: Monitor,
         pairs_of: Callable[[int], Iterable[int]],
     ) -> None:
-        with self.workers.converted_errors():
+        with self.workers.convert_errors():
             values = StepResult(*np.asarray(result).tolist())
         step, self.step = self.step, self.step + 1
         finite = self._guard.check(
             self.step, values, lambda: pairs_of(step), monitor.log
         )
-        monitor.step_done(self.step, values if finite else None)
+        monitor.record_step(self.step, values if finite else None)
 
     def _save_and_validate(
         self, step: int, monitor: Monitor, validate: Validate

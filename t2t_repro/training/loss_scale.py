@@ -15,7 +15,7 @@ class LossScale:
         """Returns the variables that a checkpoint must contain, by name."""
         return {}
 
-    def scaled(self, total: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
+    def scale_loss(self, total: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
         """Returns the scaled loss, which is differentiated.
 
         Args:
@@ -24,10 +24,10 @@ class LossScale:
         """
         return total
 
-    def unscaled(
+    def unscale_gradients(
         self, gradients: Sequence[tf.Tensor], tokens: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Converts gradients of `scaled` to float32 gradients of the loss sum."""
+        """Converts gradients of the scaled loss to those of the loss sum, float32."""
         return list(gradients)
 
     def update(self, finite: tf.Tensor) -> None:
@@ -59,14 +59,14 @@ class DynamicLossScale(LossScale):
             "loss_scale/finite_updates": self._finite_steps,
         }
 
-    def scaled(self, total: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
+    def scale_loss(self, total: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
         """Returns the mean loss times the scale, float32 ()."""
         return total * (self._scale / tf.maximum(tokens, 1.0))
 
-    def unscaled(
+    def unscale_gradients(
         self, gradients: Sequence[tf.Tensor], tokens: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Converts gradients of `scaled` to float32 gradients of the loss sum."""
+        """Converts gradients of the scaled loss to those of the loss sum, float32."""
         factor = tf.maximum(tokens, 1.0) / self._scale
         return [tf.cast(g, tf.float32) * factor for g in gradients]
 
@@ -86,6 +86,6 @@ class DynamicLossScale(LossScale):
         tf.distribute.get_replica_context().merge_call(assign, args=values)
 
 
-def loss_scale_for(precision: str) -> LossScale:
+def make_loss_scale(precision: str) -> LossScale:
     """Returns the loss scaling for a precision; only float16 has a scale."""
     return DynamicLossScale() if precision == "float16" else LossScale()

@@ -29,7 +29,7 @@ def fixed_bytes(hparams: HParams) -> int:
     loss is computed in chunks.
     """
     tables = 0 if hparams.share_embeddings else 2 * hparams.vocab_size
-    chunk = CHUNK if _in_chunks(hparams) else 0
+    chunk = CHUNK if _uses_chunks(hparams) else 0
     weights = matmul_weights(hparams) + tables * hparams.d_model
     return _COPIES * 4 * weights + _logit_bytes(hparams) * chunk
 
@@ -65,11 +65,11 @@ def bytes_per_position(hparams: HParams, width: int) -> int:
     vectors = (12 * hparams.num_layers + 18 * hparams.decoder_layers) * hparams.d_model
     inner = 2 * layers * hparams.d_ff
     weights = 2 * attentions * hparams.num_heads * width
-    logits = 0 if _in_chunks(hparams) else hparams.vocab_size
+    logits = 0 if _uses_chunks(hparams) else hparams.vocab_size
     return size * (vectors + inner + weights) + _logit_bytes(hparams) * logits
 
 
-def _in_chunks(hparams: HParams) -> bool:
+def _uses_chunks(hparams: HParams) -> bool:
     """Returns whether the loss is computed in chunks (see `fast/chunked_loss.py`)."""
     return fast.uses("chunked_loss") and hparams.precision != "float16"
 

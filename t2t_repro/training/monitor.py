@@ -79,7 +79,7 @@ class Monitor:
         """Prints a line and flushes the stream."""
         print(line, file=self._stream, flush=True)
 
-    def step_done(self, step: int, result: StepResult | None) -> None:
+    def record_step(self, step: int, result: StepResult | None) -> None:
         """Records the result of a step and reports if it is due.
 
         Args:
@@ -111,7 +111,7 @@ class Monitor:
         """Returns the results since the last report, to be saved in checkpoints."""
         return [list(result) for result in self._results]
 
-    def validated(self, step: int, loss: float, score: float | None) -> None:
+    def record_validation(self, step: int, loss: float, score: float | None) -> None:
         """Records a validation.
 
         Args:

@@ -10,11 +10,11 @@ from t2t_repro.batches.batching import BatchingConfig, plan_epoch
 from t2t_repro.data.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.data.skipped_pairs import (
     SKIPPED_PAIRS_FILE,
+    find_long_pairs,
     line_numbers,
     read_skipped_pairs,
-    too_long,
 )
-from t2t_repro.evaluation.split_scores import kind_of_score
+from t2t_repro.evaluation.split_scores import select_score_class
 from t2t_repro.fast.malloc import keep_freed_memory
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import CPU_DEFAULTS
@@ -59,7 +59,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
     run = _resolve_auto(run, provenance)
     # Reading the test split now reports unusable data before days of training.
     fingerprints |= {s: fingerprint(run.problem, s) for s in ("val", "test")}
-    vocab_file = run.vocab_file or run.model_dir.given_vocabulary(run.accepted)
+    vocab_file = run.vocab_file or run.model_dir.find_vocabulary(run.accepted)
     data = prepare(
         run.problem,
         run.hparams,
@@ -74,7 +74,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         vocabulary_fingerprint=data.tokenizer.fingerprint,
         vocabulary_given=vocab_file is not None,
     )
-    with _locked(run, provenance, data) as run:
+    with _lock(run, provenance, data) as run:
         model = _build(run, data, run.hparams.precision)
         loop = TrainingLoop(
             model,
@@ -141,7 +141,7 @@ def _choose_shapes(run: Run, data: PreparedData) -> Run:
     hparams = run.hparams
     if AUTO not in (hparams.xla, hparams.max_shapes):
         return run
-    config = batching_of(hparams)
+    config = make_batching_config(hparams)
     is_free = config.kind == "buckets" and hparams.max_shapes == AUTO
     numbers = compilation.SHAPES if is_free else (config.max_shapes,)
     # An imported model has a checkpoint.
@@ -164,7 +164,7 @@ def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
 
 
 @contextmanager
-def _locked(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[Run]:
+def _lock(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[Run]:
     """Locks the model directory and writes its metadata; both only on the chief.
 
     Yields the run with the hyper-parameters that the chief chose for its device. Other
@@ -179,13 +179,13 @@ def _locked(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[R
         run.model_dir.check(run.hparams, provenance, run.accepted)
         yield run
         return
-    with run.model_dir.locked(run.log), run.model_dir.unchanged_without_a_step():
+    with run.model_dir.lock(run.log), run.model_dir.restore_on_error():
         run.model_dir.begin(run.hparams, provenance, data.tokenizer, run.accepted)
         workers.wait()
         yield run
 
 
-def batching_of(hparams: HParams) -> BatchingConfig:
+def make_batching_config(hparams: HParams) -> BatchingConfig:
     """Returns the batch composition, which does not depend on the device."""
     resolved = hparams.resolve_auto()
     rows_multiple, max_shapes = resolved.rows_multiple, resolved.max_shapes
@@ -210,7 +210,7 @@ def _train(
 ) -> bool:
     """Trains to the last step; returns False if training was stopped earlier."""
     hparams, log, chief = run.hparams, run.log, loop.is_chief
-    config = batching_of(hparams)
+    config = make_batching_config(hparams)
     log(strategies.describe(run.strategy))
     start = loop.restore(log)
     if loop.workers.any(chief and _is_done(run, start)):
@@ -237,11 +237,11 @@ def _train(
         start,
         run.stream,
         loop.unreported,
-        figure=kind_of_score(run.problem.target_lang).figure.lower(),
+        figure=select_score_class(run.problem.target_lang).figure.lower(),
     )
     not_encoded = read_skipped_pairs(data.directory / "train")
 
-    def lines_of(step: int) -> Iterable[int]:
+    def find_lines(step: int) -> Iterable[int]:
         pairs = pipeline.pair_numbers(data.train, config, hparams.seed, step)
         return line_numbers(pairs, not_encoded)
 
@@ -250,7 +250,7 @@ def _train(
         lambda step: pipeline.batches(data.train, config, hparams.seed, step, own),
         monitor,
         validation(run, data, model, config, loop.workers, monitor, validation_data),
-        lines_of,
+        find_lines,
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )
     if not finished:
@@ -276,7 +276,7 @@ def _list_skipped_pairs(run: Run, data: PreparedData, config: BatchingConfig) ->
         ("val", data.val, pipeline.LONGEST_EVALUATED),
     ):
         not_encoded = read_skipped_pairs(data.directory / split)
-        long = too_long(pairs.lengths, longest, not_encoded)
+        long = find_long_pairs(pairs.lengths, longest, not_encoded)
         skipped = sorted([*not_encoded, *long])
         rows += [f"{split}\t{line}\t{reason}" for line, reason in skipped]
     path = run.model_dir.path / SKIPPED_PAIRS_FILE

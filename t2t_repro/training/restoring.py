@@ -54,7 +54,7 @@ def restore_newest(
     damaged = []
     for checkpoint in checkpoints.full_states(directory):
         try:
-            with checkpoint.held():
+            with checkpoint.hold():
                 progress = _restore(checkpoint, weights, state)
         except checkpoints.DamagedCheckpointError as error:
             log(f"damaged checkpoint: {error}")
@@ -75,8 +75,8 @@ def _restore(
     checkpoint: checkpoints.Checkpoint, weights: Variables, state: Variables
 ) -> Progress:
     checkpoints.require_whole(checkpoint)
-    checkpoint.tensors("weights").assign_to(weights)
-    checkpoint.tensors("optimizer").assign_to(state)
+    checkpoint.tensors("weights").assign(weights)
+    checkpoint.tensors("optimizer").assign(state)
     meta = checkpoint.meta()
     try:
         skipped = int(meta.get("skipped", 0))
@@ -99,15 +99,15 @@ def receive(progress: Progress, workers: Workers, *variables: Variables) -> Prog
         variables: Variables by name, in the same order on all workers.
     """
 
-    def from_chief(values: list[float]) -> list[float]:
-        tensor = workers.from_chief(tf.constant(values, tf.float64))
+    def broadcast(values: list[float]) -> list[float]:
+        tensor = workers.broadcast(tf.constant(values, tf.float64))
         return [float(value) for value in tensor]
 
     flat = [value for row in progress.unreported for value in row]
-    counts = from_chief([progress.step, progress.skipped, len(flat)])
+    counts = broadcast([progress.step, progress.skipped, len(flat)])
     step, skipped, length = map(int, counts)
-    flat = from_chief((flat + [0.0] * length)[:length])
+    flat = broadcast((flat + [0.0] * length)[:length])
     for variable in (each for some in variables for each in some.values()):
-        variable.assign(workers.from_chief(tf.convert_to_tensor(variable)))
+        variable.assign(workers.broadcast(tf.convert_to_tensor(variable)))
     rows = [flat[i : i + _FIELDS] for i in range(0, length, _FIELDS)]
     return Progress(step, skipped, rows)

@@ -9,13 +9,17 @@ from typing import Any
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig
 from t2t_repro.data.prepared_data import PreparedData
-from t2t_repro.evaluation.bleu import tokenizer_for
-from t2t_repro.evaluation.split_scores import evaluate, kind_of_score, num_hypotheses
+from t2t_repro.evaluation.bleu import select_tokenizer
+from t2t_repro.evaluation.split_scores import (
+    evaluate,
+    num_hypotheses,
+    select_score_class,
+)
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.averaging import average_checkpoints
-from t2t_repro.runs.checkpoint_rotation import keep_best, ranked
+from t2t_repro.runs.checkpoint_rotation import keep_best, rank_checkpoints
 from t2t_repro.runs.checkpoints import checkpoints_to_average
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import write_text_atomically
@@ -61,13 +65,13 @@ def validation(
             f"{run.problem.name}: the val split is empty; it needs at least one pair"
         )
     references = [target for _, target in sample]
-    tokenizer = tokenizer_for(run.problem.target_lang, references)
+    tokenizer = select_tokenizer(run.problem.target_lang, references)
     if tokenizer.note and not workers.number:
         run.log(tokenizer.note)
     if tokenizer.name != "13a":
         # The package of another tokenizer may be installed before a resumption.
         identity += f" {tokenizer.name}"
-    if any(best.data not in (None, identity) for best in ranked(best_dir)):
+    if any(best.data not in (None, identity) for best in rank_checkpoints(best_dir)):
         run.log(
             "the validation data or the tokenizer of BLEU have changed, so "
             f"{best_dir} starts over"
@@ -91,7 +95,7 @@ def validation(
                 f", greedy {score.figure} {value:.2f} on {len(sample):,} sentences"
             )
             keep_best(best_dir, most, step, weights, value, identity)
-        monitor.validated(step, loss, value)
+        monitor.record_validation(step, loss, value)
         run.log(message)
 
     return validate
@@ -129,10 +133,10 @@ def average_and_score(
         names = ("search", "word_penalty", "decode_length_factor", "allow_unknown")
         settings |= {name: getattr(hparams, name) for name in names}
     # Earlier versions scored every language with the tokenizer 13a.
-    tokenizer = tokenizer_for(run.problem.target_lang).name
+    tokenizer = select_tokenizer(run.problem.target_lang).name
     if tokenizer != "13a":
         settings["bleu_tokenizer"] = tokenizer
-    score_fields = {f.name for f in fields(kind_of_score(run.problem.target_lang))}
+    score_fields = {f.name for f in fields(select_score_class(run.problem.target_lang))}
     earlier = _earlier_result(directory, settings, score_fields, last[-1].data)
     if earlier is not None:
         log(f"reusing the score in {directory.result_file}")
@@ -147,7 +151,7 @@ def average_and_score(
             "scores any model)"
         )
         return {"problem": run.problem.name, "checkpoint": "averaged", **settings}
-    averaged.tensors().assign_to(named_variables(model))
+    averaged.tensors().assign(named_variables(model))
     pairs = list(run.problem.pairs("test"))
     log(f"translating {run.problem.description('test')}")
     nbest = num_hypotheses(run.problem.target_lang, hparams.beam_size)

@@ -12,7 +12,7 @@ from t2t_repro.models.halves import HALVES, sum_over_halves
 from t2t_repro.models.packing import packed_features
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.training.loss_scale import loss_scale_for
+from t2t_repro.training.loss_scale import make_loss_scale
 from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from t2t_repro.training.optimizer import Adam
 from t2t_repro.training.schedules import Schedule
@@ -67,7 +67,7 @@ class TrainStep:
             hparams.label_smoothing_form,
             without_padding=hparams.softmax_bias,
         )
-        self.loss_scale = loss_scale_for(hparams.precision)
+        self.loss_scale = make_loss_scale(hparams.precision)
         # `sum_over_halves` may call this function twice. It is not inlined, so the two
         # calls share one graph. XLA compiles only this function: Adam has fixed shapes
         # and already runs one kernel per variable.
@@ -88,7 +88,7 @@ class TrainStep:
         """Runs the step on one replica.
 
         All replicas of a process receive the same batch (a few hundred kilobytes) and
-        select their micro-batches (`packed_batch.microbatches_of`). A distributed
+        select their micro-batches (`packed_batch.select_microbatches`). A distributed
         iterator would lose its position on restart.
 
         Args:
@@ -101,7 +101,9 @@ class TrainStep:
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
         replicas = context.num_replicas_in_sync
-        compute = self._accumulated if self.accumulate else self._slice_gradients
+        compute = (
+            self._accumulate_gradients if self.accumulate else self._slice_gradients
+        )
         total, tokens, gradients = compute(batch, step, replica, replicas)
         total, tokens, *gradients = context.all_reduce(
             tf.distribute.ReduceOp.SUM, [total, tokens, *gradients]
@@ -132,12 +134,12 @@ class TrainStep:
             x = self.model(features, training=True, project=False)
             table = self.model.softmax_table
             total, tokens = loss_of_output(table, x, targets, self.loss.sum_and_count)
-            scaled = self.loss_scale.scaled(total, tokens)
+            scaled = self.loss_scale.scale_loss(total, tokens)
         gradients = tape.gradient(scaled, self._variables)
         # The gradient of an embedding is sparse, that of the softmax is dense. With
         # dense gradients only, all strategies use the same code path.
         dense = [tf.convert_to_tensor(g) for g in gradients]
-        return total, tokens, self.loss_scale.unscaled(dense, tokens)
+        return total, tokens, self.loss_scale.unscale_gradients(dense, tokens)
 
     def _slice_gradients(
         self,
@@ -157,7 +159,7 @@ class TrainStep:
         seeds = self._dropout_seeds(step, number, place)
         return sum_over_halves(self._differentiate, inputs, targets, seeds)
 
-    def _accumulated(
+    def _accumulate_gradients(
         self,
         batch: dict[str, tf.Tensor],
         step: tf.Tensor,

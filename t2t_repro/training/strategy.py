@@ -81,7 +81,7 @@ def choose(
             communication_options=_communication(communication, bool(gpus))
         )
     if name == "mirrored":
-        return _mirrored(len(gpus), replicas)
+        return _make_mirrored(len(gpus), replicas)
     return tf.distribute.get_strategy()
 
 
@@ -96,7 +96,7 @@ def describe(strategy: tf.distribute.Strategy) -> str:
     return f"strategy {kind}: {count} replica{'s' if count > 1 else ''} on {device}"
 
 
-def process_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
+def find_process(strategy: tf.distribute.Strategy) -> tuple[int, int]:
     """Returns this process's number and the number of processes.
 
     Number 0 is the chief: the task "chief", or worker 0 in clusters without this task.
@@ -111,7 +111,7 @@ def process_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Returns whether this process is the chief, which writes all files."""
-    return process_of(strategy)[0] == 0
+    return find_process(strategy)[0] == 0
 
 
 def _communication(
@@ -267,7 +267,7 @@ def _take_own_gpus(tasks: int) -> None:
     tf.config.set_visible_devices(gpus[local * each : (local + 1) * each], "GPU")
 
 
-def _mirrored(gpus: int, replicas: int) -> tf.distribute.MirroredStrategy:
+def _make_mirrored(gpus: int, replicas: int) -> tf.distribute.MirroredStrategy:
     if replicas > gpus > 0:
         raise UserError(f"--replicas {replicas}: this machine has only {gpus} GPUs")
     kind, count = ("GPU" if gpus else "CPU"), (replicas or gpus or 1)

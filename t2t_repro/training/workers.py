@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import microbatches_of
+from t2t_repro.batches.packed_batch import select_microbatches
 from t2t_repro.system.errors import UserError
-from t2t_repro.training.strategy import process_of
+from t2t_repro.training.strategy import find_process
 
 # TensorFlow's exceptions in a worker after another worker has ended.
 _GONE = (
@@ -39,7 +39,7 @@ class Workers:
         self.is_distributed = isinstance(
             strategy, tf.distribute.MultiWorkerMirroredStrategy
         )
-        self.number, self.count = process_of(strategy)
+        self.number, self.count = find_process(strategy)
         self._replicas = strategy.num_replicas_in_sync
         self._replicas_each = replicas_each = self._replicas // self.count
 
@@ -62,7 +62,7 @@ class Workers:
         """Returns the indices of this worker's micro-batches, below `count`."""
         first = self.number * self._replicas_each
         own = range(first, first + self._replicas_each)
-        return microbatches_of(own, self._replicas, count)
+        return select_microbatches(own, self._replicas, count)
 
     def any(self, flag: bool) -> bool:
         """Returns whether the flag of at least one worker is set."""
@@ -76,11 +76,11 @@ class Workers:
         """Returns the sum of each value over all workers, computed in float64."""
         if not self.is_distributed:
             return list(values)
-        with self.converted_errors():
+        with self.convert_errors():
             local = tf.constant(values, tf.float64)
             return [float(v) for v in self._total(local, tf.constant(True))]
 
-    def from_chief(self, values: tf.Tensor) -> tf.Tensor:
+    def broadcast(self, values: tf.Tensor) -> tf.Tensor:
         """Returns the chief's values, bit-identical, on all workers.
 
         Args:
@@ -88,11 +88,11 @@ class Workers:
         """
         if not self.is_distributed:
             return values
-        with self.converted_errors():
+        with self.convert_errors():
             return self._total(values, tf.constant(self.number == 0))
 
     @contextmanager
-    def converted_errors(self) -> Iterator[None]:
+    def convert_errors(self) -> Iterator[None]:
         """Converts TensorFlow's errors about an ended worker to WorkerGoneError."""
         try:
             yield

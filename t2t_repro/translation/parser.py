@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from t2t_repro.problems.tree_repair import Repair, escaped, repair
+from t2t_repro.problems.tree_repair import Repair, escape_brackets, repair
 from t2t_repro.problems.trees import TREES
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
@@ -26,7 +26,7 @@ class Parser:
     """Parses sentences: every sentence gets a tree over exactly its words.
 
     Sentences are tokenized as in the treebank. Brackets may be escaped ("-LRB-") or
-    not. See `parse_of`.
+    not. See `choose_parse`.
 
     Args:
         translator: Translator whose targets are linearized trees. Its `search.nbest`
@@ -64,7 +64,7 @@ class Parser:
     ) -> list[Translation]:
         """Parses sentences; see `Translator.translate_window`, without prefixes."""
         assert prefixes is None
-        sentences = [words_of(line) for line in texts]
+        sentences = [split_words(line) for line in texts]
         lines = [" ".join(words) for words in sentences]
         translations = self._translator.translate_window(lines, batch_size, progress)
         return [
@@ -74,25 +74,25 @@ class Parser:
 
     def _parse(self, words: Sequence[str], translation: Translation) -> Translation:
         """Replaces the linearized tree with a tree that contains the words."""
-        best = parse_of(words, translation)
+        best = choose_parse(words, translation)
         self.parsed += 1
         self.repaired += best.needed
         return translation._replace(text=best.tree, others=())
 
 
-def words_of(line: str) -> list[str]:
+def split_words(line: str) -> list[str]:
     """Returns the words of a line, with brackets escaped as in the treebank."""
-    return [escaped(word) for word in line.split()]
+    return [escape_brackets(word) for word in line.split()]
 
 
-def parse_of(words: Sequence[str], translation: Translation) -> Repair:
+def choose_parse(words: Sequence[str], translation: Translation) -> Repair:
     """Returns the tree of a sentence.
 
     The tree is the best hypothesis that is a tree over the words. If there is none, the
     best hypothesis is repaired (see problems/tree_repair.py).
 
     Args:
-        words: Words of the sentence, as `words_of` returns them.
+        words: Words of the sentence, as `split_words` returns them.
         translation: Hypotheses of the model, which are linearized trees.
     """
     texts = (translation.text, *(other.text for other in translation.others))

@@ -13,7 +13,7 @@ from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.system.interrupts import interrupted_between_calls
+from t2t_repro.system.interrupts import delay_interrupts
 from t2t_repro.system.quiet_import import use_tensorflow_backend
 from t2t_repro.texts.placeholders import Placeholders
 from t2t_repro.texts.translation import Translation
@@ -166,7 +166,7 @@ class TrainedModel:
         translations: list[Translation] = []
         for part in windows(lines, _WINDOW):
             place = slice(len(translations), len(translations) + len(part))
-            with interrupted_between_calls(None) as report:
+            with delay_interrupts(None) as report:
                 translations += pipeline.translate_window(
                     part, batch_size, report, prefixes and prefixes[place]
                 )

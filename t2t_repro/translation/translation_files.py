@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from t2t_repro.system.atomic_file import (
-    bounded_lines,
     decode_lines,
     is_special,
     iterate_lines,
     new_text_file,
+    truncate_lines,
 )
-from t2t_repro.system.errors import UserError, counted
-from t2t_repro.system.interrupts import interrupted_between_calls
+from t2t_repro.system.errors import UserError, format_count
+from t2t_repro.system.interrupts import delay_interrupts
 from t2t_repro.system.resumable_file import ResumableFile, resumable_file
 from t2t_repro.texts.division import MOST_TEXT_CHARACTERS
 from t2t_repro.texts.pipeline import TextTranslator
@@ -92,7 +92,7 @@ class InputText:
             return iterate_lines(self.name, may_be_empty=True, most_bytes=_MOST_BYTES)
         if self._start is not None:
             sys.stdin.buffer.seek(self._start)
-        lines = bounded_lines(sys.stdin.buffer, _MOST_BYTES)
+        lines = truncate_lines(sys.stdin.buffer, _MOST_BYTES)
         return decode_lines(lines, "standard input")
 
     def _is_file(self) -> bool:
@@ -223,12 +223,12 @@ def translate_windows(
     for part in windows(itertools.islice(lines, state.lines, None), window):
         starts = None if rest is None else list(itertools.islice(rest, len(part)))
         if starts is not None and len(starts) < len(part):
-            count = counted(state.lines + len(starts), "line")
+            count = format_count(state.lines + len(starts), "line")
             raise UserError(
                 f"--prefix_file has only {count}, fewer than the input; give one "
                 "prefix (possibly empty) per line"
             )
-        with interrupted_between_calls(progress) as report:
+        with delay_interrupts(progress) as report:
             translations = translator.translate_window(part, batch_size, report, starts)
         if align is not None:
             translations = align_hypotheses(part, translations, align)

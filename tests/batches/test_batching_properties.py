@@ -46,7 +46,7 @@ def test_epoch_contains_every_usable_pair_once_within_all_bounds(
     assert sorted(pair for batch in batches for pair in batch) == usable
     assert plan.dropped == len(lengths) - len(usable)
     for batch, pairs in enumerate(batches):
-        microbatches = plan.microbatches_of(batch)
+        microbatches = plan.microbatch_range(batch)
         shapes, counts = plan.shapes[microbatches], plan.counts[microbatches]
         sides = shapes[:, :1] * shapes[:, 1:]
         assert (sides <= bound).all()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from t2t_repro.batches.buckets import chosen_buckets, nearest_buckets
+from t2t_repro.batches.buckets import choose_buckets, nearest_buckets
 
 WIDTHS = np.array([[2, 2], [3, 2], [2, 5], [5, 5]])
 
@@ -28,21 +28,21 @@ def some_pairs(seed):
 
 def test_every_pair_fits_its_bucket():
     lengths = some_pairs(1)
-    bucket, widths = chosen_buckets(lengths, longest=40, max_shapes=20)
+    bucket, widths = choose_buckets(lengths, longest=40, max_shapes=20)
     assert len(widths) == 20
     assert (lengths <= widths[bucket]).all()
 
 
 def test_bucket_sizes_do_not_depend_on_the_order_of_the_pairs():
-    one, widths_one = chosen_buckets(some_pairs(1), longest=40, max_shapes=20)
-    two, widths_two = chosen_buckets(some_pairs(2), longest=40, max_shapes=20)
+    one, widths_one = choose_buckets(some_pairs(1), longest=40, max_shapes=20)
+    two, widths_two = choose_buckets(some_pairs(2), longest=40, max_shapes=20)
     np.testing.assert_array_equal(widths_one, widths_two)
     np.testing.assert_array_equal(np.bincount(one), np.bincount(two))
 
 
 def test_some_pairs_move_to_another_bucket_with_little_padding():
     lengths = some_pairs(1)
-    bucket, widths = chosen_buckets(lengths, longest=40, max_shapes=20)
+    bucket, widths = choose_buckets(lengths, longest=40, max_shapes=20)
     first, _ = nearest_buckets(widths, longest=40)
     best = first[lengths[:, 0], lengths[:, 1]]
     moved = bucket != best

@@ -25,7 +25,7 @@ def busy(plan, devices):
     """
     useful = possible = 0
     for batch in range(plan.batches):
-        rows, *widths = plan.shapes[plan.microbatches_of(batch)].T
+        rows, *widths = plan.shapes[plan.microbatch_range(batch)].T
         wide = np.maximum(*widths)
         cuts = max(devices // len(rows), 1)
         pieces = np.repeat(-(-rows // cuts) * wide, cuts)

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import SIGNATURE, microbatches_of, pack, rectangle
+from t2t_repro.batches.packed_batch import (
+    SIGNATURE,
+    pack,
+    rectangle,
+    select_microbatches,
+)
 
 RECTANGLES = (
     {"inputs": [[2, 3, 1], [4, 1, 0]], "targets": [[5, 1], [6, 1]]},
@@ -49,6 +54,6 @@ def test_process_gets_the_micro_batches_of_its_replicas(microbatches, processes)
     per_process = 8 // processes
     for process in range(processes):
         own = range(process * per_process, (process + 1) * per_process)
-        assert microbatches_of(own, 8, microbatches) == set().union(
+        assert select_microbatches(own, 8, microbatches) == set().union(
             *(shards[r] for r in own)
         )

@@ -23,13 +23,13 @@ def test_int8_falls_back_to_float32_with_a_message(
     monkeypatch.setattr(int8_matmul, "unsupported_reason", lambda: reason)
     args = parsed("--precision=int8", "--calibration_file=text")
     before = dict(vars(args))
-    assert model_flags.precision_of(args) == expected
+    assert model_flags.select_precision(args) == expected
     assert vars(args) == before
     lines = "--precision int8: no VNNI; using float32\n" if reason else ""
     assert capsys.readouterr().err == lines
 
 
 def test_a_calibration_file_needs_int8():
-    assert model_flags.precision_of(parsed()) == ("float32", None)
+    assert model_flags.select_precision(parsed()) == ("float32", None)
     with pytest.raises(UserError, match="--calibration_file needs --precision int8"):
-        model_flags.precision_of(parsed("--calibration_file=text"))
+        model_flags.select_precision(parsed("--calibration_file=text"))

@@ -2,7 +2,7 @@
 
 import pytest
 from serving_harness.batching import BatchingParameters
-from serving_harness.running import serving
+from serving_harness.running import serve
 
 from tests import run_command, tiny
 
@@ -15,7 +15,7 @@ SENTENCES = f"{LINES[0]}. {LINES[1].capitalize()}.\t\n".encode()
 
 @pytest.fixture(scope="module")
 def running(exported):
-    with serving(exported[0], "model", BatchingParameters(64, 1000)) as server:
+    with serve(exported[0], "model", BatchingParameters(64, 1000)) as server:
         yield server
 
 

@@ -50,7 +50,7 @@ def test_training_warns_before_it_starts(corpus):
     rewrite(corpus, "train", lambda n, line: f"{line} twen@@ ty")
     model_dir = ModelDir(corpus / "model")
     # Training cannot start in a locked folder.
-    with model_dir.locked():
+    with model_dir.lock():
         flags = ("--train_steps", "1", "--model_dir", str(model_dir.path))
         (warning,) = warnings("train", corpus, *flags, status=2)
     assert warning.startswith(f"{BPE}60 of 60 lines of train.en, ")

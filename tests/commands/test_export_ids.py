@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from serving_harness.batching import BatchingParameters
-from serving_harness.running import serving
+from serving_harness.running import serve
 
 from tests import run_command, tiny
 from tests.docs.blocks import blocks
@@ -105,7 +105,7 @@ def test_the_client_encodes_and_decodes_and_the_server_cuts(exported, expected):
     # The last lines have the same first 20 subwords.
     long = [f"{'one ' * 20}{word}\n" for word in ("two", "three four")]
     text = TEXT + "".join(long).encode()
-    with serving(
+    with serve(
         exported, "other", BatchingParameters.read(exported / "batching_parameters.txt")
     ) as running:
         for protocol in ("grpc", "rest"):

@@ -7,9 +7,9 @@ from t2t_repro.data.manifest import Origin
 from t2t_repro.data.shards import load_shards, write_shards
 from t2t_repro.data.skipped_pairs import (
     SkippedPair,
+    find_long_pairs,
     line_numbers,
     read_skipped_pairs,
-    too_long,
     write_skipped_pairs,
 )
 from tests.data.test_shards import CodePointTokenizer
@@ -54,11 +54,11 @@ def test_manifest_replaces_a_missing_list(directory):
 def test_long_pairs_are_listed_with_their_line_numbers(directory):
     pairs = load_shards(directory)
     reason = "source has {} tokens, target has {}; the maximum is 8"
-    assert too_long(pairs.lengths, 8, read_skipped_pairs(directory)) == [
+    assert find_long_pairs(pairs.lengths, 8, read_skipped_pairs(directory)) == [
         SkippedPair(1, reason.format(10, 2)),
         SkippedPair(5, reason.format(2, 9)),
     ]
-    assert too_long(pairs.lengths, 10, read_skipped_pairs(directory)) == []
+    assert find_long_pairs(pairs.lengths, 10, read_skipped_pairs(directory)) == []
 
 
 def test_line_numbers_include_skipped_lines(directory):

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 import pytest
-from serving_harness.running import serving
+from serving_harness.running import serve
 
 from t2t_repro import hparams, problems
 from tests import forks, run_command, tiny
@@ -230,7 +230,7 @@ def folder(trained, tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(folder):
     """Server of the export."""
-    with serving(folder / "exported", "mymodel") as running:
+    with serve(folder / "exported", "mymodel") as running:
         yield running
 
 

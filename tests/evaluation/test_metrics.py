@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from t2t_repro.evaluation.bleu import check_tokenizer, tokenizer_for
+from t2t_repro.evaluation.bleu import check_tokenizer, select_tokenizer
 from t2t_repro.evaluation.metrics import figures, paired_bootstrap
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
@@ -118,7 +118,7 @@ def test_languages_without_spaces_agree_with_sacrebleus_command(
     monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
     for name, lines in (("hyp", hypotheses), ("ref", references)):
         (tmp_path / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
-    chosen, note = tokenizer_for(language)
+    chosen, note = select_tokenizer(language)
     assert (chosen, bool(note)) == (tokenize, tokenize == "char")
     flags = ("-lc", "-tok", tokenize, "-b", "-w", 4)
     expected = sacrebleu(tmp_path / "ref", "-i", tmp_path / "hyp", *flags)
@@ -129,7 +129,7 @@ def test_languages_without_spaces_agree_with_sacrebleus_command(
 
 
 def test_text_without_spaces_in_an_unknown_language_is_noticed():
-    assert "--target_lang" in tokenizer_for(None, ["我喜欢狗。"]).note
-    assert tokenizer_for(None, ["Ein Hund heißt 犬.", ""]) == ("13a", "")
+    assert "--target_lang" in select_tokenizer(None, ["我喜欢狗。"]).note
+    assert select_tokenizer(None, ["Ein Hund heißt 犬.", ""]) == ("13a", "")
     with pytest.raises(UserError, match="--tokenize 13b: use one of 13a, "):
         check_tokenizer("13b")

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from t2t_repro.evaluation.bleu import moses_tokens, multi_bleu, paper_bleu
-from t2t_repro.evaluation.newstest2014 import with_ascii_quotes
+from t2t_repro.evaluation.newstest2014 import replace_quotes
 from t2t_repro.system.atomic_file import read_lines
 
 
@@ -25,7 +25,7 @@ def with_straight_quotes(line):
 
 
 def test_every_quotation_mark_becomes_ascii(reference):
-    lines = with_ascii_quotes(reference)
+    lines = replace_quotes(reference)
     assert lines == [with_straight_quotes(line) for line in reference]
     # Both numbers were counted with grep -c.
     changed = [old for old, new in zip(reference, lines, strict=True) if old != new]
@@ -51,8 +51,8 @@ def test_official_reference_is_not_a_perfect_translation(reference):
 
 
 def test_recognises_the_reference_with_any_white_space(reference):
-    assert with_ascii_quotes([f" {line} \r" for line in reference])
-    assert with_ascii_quotes([line.replace(" ", "  ") for line in reference])
+    assert replace_quotes([f" {line} \r" for line in reference])
+    assert replace_quotes([line.replace(" ", "  ") for line in reference])
 
 
 def test_recognises_no_other_reference(reference, newstest):
@@ -67,7 +67,7 @@ def test_recognises_no_other_reference(reference, newstest):
         read_lines(newstest / "newstest2014-deen.en"),
         read_lines(newstest / "newstest2013.de"),
     ):
-        assert with_ascii_quotes(lines) is None
+        assert replace_quotes(lines) is None
 
 
 @pytest.mark.medium

@@ -8,8 +8,8 @@ import sacrebleu
 
 from t2t_repro.evaluation.split_scores import (
     evaluate,
-    figures_of,
-    kind_of_score,
+    format_scores,
+    select_score_class,
     speed,
 )
 from t2t_repro.system.atomic_file import read_lines
@@ -63,10 +63,10 @@ def test_languages_without_spaces_have_a_score_that_says_something(
 ):
     score, _ = evaluate(TableTranslator({"one": text}), [("one", text)], language)
     assert round(score.value, 6) == 100 == round(getattr(score, figure), 6)
-    assert type(score) is kind_of_score(language)
+    assert type(score) is select_score_class(language)
     assert score.figure.lower() == figure
     assert score.paper_bleu is None
-    assert figures_of(asdict(score)) == score.figures()
+    assert format_scores(asdict(score)) == score.figures()
 
 
 def test_text_contains_each_score():
@@ -105,7 +105,7 @@ def test_newstest2014_has_paper_bleu_with_both_references(shared_dir):
         "punct:ascii|tok:moses-de"
     )
     assert 98 < score.paper_bleu < 99
-    assert figures_of(json.loads(json.dumps(asdict(score)))) == score.figures()
+    assert format_scores(json.loads(json.dumps(asdict(score)))) == score.figures()
 
 
 TREES = [
@@ -157,12 +157,12 @@ def test_figures_of_a_result():
     parsed, _ = parse_score(*(tags for _, tags in TREES))
     translated, _ = evaluate(TableTranslator(dict(PAIRS)), PAIRS, "de")
     for score in (parsed, translated):
-        assert figures_of({"steps": 3} | asdict(score)) == score.figures()
-        assert kind_of_score("trees" if score is parsed else "de") is type(score)
-    assert figures_of({"steps": 3}) is None
+        assert format_scores({"steps": 3} | asdict(score)) == score.figures()
+        assert select_score_class("trees" if score is parsed else "de") is type(score)
+    assert format_scores({"steps": 3}) is None
     # Earlier versions did not write the second score.
     older = {k: v for k, v in asdict(translated).items() if "original" not in k}
-    assert figures_of(older) == translated.figures()
+    assert format_scores(older) == translated.figures()
 
 
 def test_rejects_a_malformed_reference_tree():

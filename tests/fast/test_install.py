@@ -36,7 +36,10 @@ def implementations():
 
 
 CPU_IMPLEMENTATIONS = normalization.normalize, cross_entropy.smoothed_cross_entropy
-GPU_IMPLEMENTATIONS = normalization.normalize_by_reductions, cross_entropy.by_comparison
+GPU_IMPLEMENTATIONS = (
+    normalization.normalize_by_reductions,
+    cross_entropy.compare_with_labels,
+)
 
 
 def test_installs_cpu_implementations_by_default_without_a_gpu(monkeypatch):

@@ -17,7 +17,7 @@ from t2t_repro import fast
 from t2t_repro.batches import packed_batch
 from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.fast.compiled_search import CompiledSearch
-from t2t_repro.models.generate import as_one, decoder_of, generate
+from t2t_repro.models.generate import combine_decoders, generate, make_decoder
 from t2t_repro.models.halves import HALVES
 from t2t_repro.models.precision import mixed_precision, precision
 from t2t_repro.training.step import TrainStep
@@ -164,7 +164,9 @@ def test_searches_have_kernels(kind, models, computed_in):
     search = SEARCHES[kind]
     with precision(computed_in):
         several = [toy.model() for _ in range(models)]
-    decoder = as_one([decoder_of(each, search.hypotheses) for each in several])
+    decoder = combine_decoders(
+        [make_decoder(each, search.hypotheses) for each in several]
+    )
 
     def translate(inputs, prefixes=None):
         result = generate(search, decoder, inputs, prefixes)

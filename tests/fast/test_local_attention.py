@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.fast.local_attention import attend_locally, window_bias, windows_of
+from t2t_repro.fast.local_attention import attend_locally, compute_windows, window_bias
 from t2t_repro.layers import local_attention
 from t2t_repro.layers.attention import MASKED
 from tests.layers.test_local_attention import masks
@@ -74,7 +74,7 @@ def test_unknown_sizes_give_the_same_result():
 
 def test_masks_positions_outside_of_the_sequence():
     """Uses radius 1 and four positions: blocks of 3 queries, windows of 5 keys."""
-    bias = np.array(window_bias(None, windows_of(4, 1)))[0, 0]
+    bias = np.array(window_bias(None, compute_windows(4, 1)))[0, 0]
     visible = (bias == 0).astype(int).tolist()
     assert visible == [
         # Keys -1, 0, 1, 2, 3 of queries 0, 1, 2.

@@ -23,7 +23,7 @@ from t2t_repro.fast.quantization import (
 )
 from t2t_repro.layers.attention import MASKED
 from t2t_repro.layers.functional import normalize
-from t2t_repro.models.generate import decoder_of, generate
+from t2t_repro.models.generate import generate, make_decoder
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.variables import named_variables
 from tests import forks
@@ -161,7 +161,7 @@ SEARCH = DecodingConfig(beam_size=3, extra_length=3)
 
 def traced_search(model):
     """Returns a search of any inputs, which is traced once."""
-    decoder = decoder_of(model, SEARCH.beam_size)
+    decoder = make_decoder(model, SEARCH.beam_size)
     search = tf.function(
         lambda inputs: generate(SEARCH, decoder, inputs),
         [tf.TensorSpec([None, None], tf.int32)],
@@ -281,8 +281,8 @@ def test_observing_a_model_or_quantizing_another_does_not_change_it():
     _, observer, model = observed("pre")
     other = model_of("pre")
     quantization.quantize_model(other, observer.bounds(1.0))
-    assert quantization.weight_bits_of(other) == int8_matmul.exact_weight_bits()
-    assert quantization.weight_bits_of(model) is None
+    assert quantization.find_weight_bits(other) == int8_matmul.exact_weight_bits()
+    assert quantization.find_weight_bits(model) is None
     # The model is traced again.
     after = *search_results(model, INPUTS), model_scores(model)
     for result, expected in zip(after, before, strict=True):
@@ -331,7 +331,7 @@ import numpy as np
 import tensorflow as tf
 from t2t_repro.fast import int8_matmul
 from t2t_repro.fast.quantization import ActivationRange, QuantizedMatmul
-from t2t_repro.serving.signatures import with_processor_check
+from t2t_repro.serving.signatures import add_processor_check
 
 def extreme_sum(bits, code):
     product = QuantizedMatmul(
@@ -341,7 +341,7 @@ def extreme_sum(bits, code):
     return np.unique(sums).tolist()
 
 def answer(bits):
-    function = with_processor_check(lambda text: {"text": text}, bits)
+    function = add_processor_check(lambda text: {"text": text}, bits)
     try:
         return tf.function(function, autograph=False)("a")["text"].numpy().decode()
     except tf.errors.InvalidArgumentError as error:

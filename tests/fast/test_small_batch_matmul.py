@@ -9,10 +9,10 @@ import tensorflow as tf
 from t2t_repro.fast import small_batch_matmul, thresholds
 from t2t_repro.fast.small_batch_matmul import (
     StepMatmuls,
-    halved,
-    padded_weights,
+    halve_weights,
+    pad_weights,
     prepack,
-    transposed_weights,
+    transpose_weights,
 )
 from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 
@@ -87,7 +87,7 @@ def test_matmul_in_halves_equals_the_matmul(shape):
     x, matrix = matrices(shape, 4)
     bias = np.arange(shape[1], dtype=np.float32)
     layer, table = dense(matrix, bias), embedding(matrix.T)
-    matmul = halved([(layer,), (table,)], "float32")
+    matmul = halve_weights([(layer,), (table,)], "float32")
     np.testing.assert_array_equal(matmul(x, layer), exact_product(x, matrix) + bias)
     np.testing.assert_array_equal(matmul.logits(x, table), exact_product(x, matrix))
 
@@ -123,14 +123,14 @@ def test_layers_with_the_same_input_share_a_matmul(channels, rows, use_bias):
 
 def test_padded_copies_are_made_with_avx2(avx512):
     layer = dense(matrices((7, 128), 40)[1])
-    (copy,) = padded_weights([(layer,)], 40, "float32")
+    (copy,) = pad_weights([(layer,)], 40, "float32")
     assert copy.shape == ((7, 128) if avx512 else (7, 144))
 
 
 @pytest.mark.parametrize("units", [1024, 1025])
 def test_large_tables_are_not_copied_with_avx2(avx512, units):
     table = embedding(matrices((units, 1024), 40)[1])
-    (copy,) = padded_weights([(table,)], 40, "float32")
+    (copy,) = pad_weights([(table,)], 40, "float32")
     assert (copy.shape[1] == 0) == (units == 1025 and not avx512)
 
 
@@ -197,7 +197,7 @@ def test_transposed_matmul_equals_the_matmul(shape, compiled):
     expected = exact_product(x, matrix)
     layer, table = dense(matrix), embedding(matrix.T)
     parts = tuple(map(dense, np.split(matrix, [shape[1] // 3], axis=1)))
-    matmul = transposed_weights([(layer,), parts, (table,)], "float32")
+    matmul = transpose_weights([(layer,), parts, (table,)], "float32")
 
     @tf.function(jit_compile=compiled, autograph=False)
     def products(x):

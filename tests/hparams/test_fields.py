@@ -8,7 +8,7 @@ import pytest
 
 from t2t_repro import hparams
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.settings import rule_of
+from t2t_repro.hparams.settings import get_rule
 from t2t_repro.system.errors import UserError
 
 
@@ -19,7 +19,7 @@ def test_set_is_immutable():
 
 def test_every_field_has_a_description_and_a_source():
     for field in dataclasses.fields(HParams):
-        rule = rule_of(field)
+        rule = get_rule(field)
         assert rule.doc.endswith("."), field.name
         assert rule.source, field.name
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from t2t_repro import hparams
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.settings import field_types, rule_of
+from t2t_repro.hparams.settings import field_types, get_rule
 from t2t_repro.system.errors import UserError
 from tests import properties
 
@@ -18,7 +18,7 @@ from tests import properties
 def values_of(field):
     """Returns a strategy for the values that the rule of a field allows."""
     kind, optional, _ = field_types(HParams)[field.name]
-    rule = rule_of(field)
+    rule = get_rule(field)
     low, below = rule.minimum, rule.below
     if rule.choices:
         values = st.sampled_from(rule.choices)

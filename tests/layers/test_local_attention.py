@@ -6,8 +6,8 @@ import pytest
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.local_attention import (
     LocalAttention,
-    distances_between,
-    near,
+    compute_distances,
+    mask_distant_keys,
 )
 from t2t_repro.layers.masks import causal_mask, padding_mask
 from tests.arrays import random
@@ -46,21 +46,21 @@ def masks(length):
 def test_distances_are_key_positions_minus_query_positions():
     three = np.zeros((1, 1, 3, 2))
     np.testing.assert_array_equal(
-        distances_between(three, three), [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
+        compute_distances(three, three), [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
     )
 
 
 def test_queries_are_the_last_positions_of_the_keys():
     two, five = np.zeros((1, 1, 2, 2)), np.zeros((1, 1, 5, 2))
     np.testing.assert_array_equal(
-        distances_between(two, five), [[-3, -2, -1, 0, 1], [-4, -3, -2, -1, 0]]
+        compute_distances(two, five), [[-3, -2, -1, 0, 1], [-4, -3, -2, -1, 0]]
     )
 
 
 def test_positions_beyond_the_radius_are_hidden():
     four = np.zeros((1, 1, 4, 2))
     np.testing.assert_array_equal(
-        near(None, distances_between(four, four), 1),
+        mask_distant_keys(None, compute_distances(four, four), 1),
         [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]],
     )
 
@@ -92,6 +92,6 @@ def test_a_decoding_step_equals_a_row_of_the_whole_sequence(layers):
     whole = layer(x, x, use_causal_mask=True)
     keys, values = layer.project_memory(x)
     query = layer.project_query(x[:, 6:])
-    where = {"distances": distances_between(query, keys)}
+    where = {"distances": compute_distances(query, keys)}
     step = layer.attend(query, keys, values, None, **where)
     np.testing.assert_allclose(step[:, 0], whole[:, 6], atol=1e-6)

@@ -24,16 +24,16 @@ def test_rejects_models_that_are_too_large_or_not_finite(monkeypatch):
     model = tiny.random_model()
     monkeypatch.setattr(model_data, "MOST_PARAMETERS", 100)
     with pytest.raises(UserError, match="live page supports at most 100"):
-        model_data.packed_weights(model)
+        model_data.pack_weights(model)
     monkeypatch.undo()
     model.embedding.table.assign(model.embedding.table * np.inf)
     with pytest.raises(UserError, match="embedding/table contains weights that are"):
-        model_data.packed_weights(model)
+        model_data.pack_weights(model)
 
 
 def test_weights_are_rounded_to_sixteen_significant_bits():
     model = tiny.random_model()
-    index, contents = model_data.packed_weights(model)
+    index, contents = model_data.pack_weights(model)
     values = [variable.numpy() for variable in named_variables(model).values()]
     assert [shape for _, shape in index] == [list(value.shape) for value in values]
     exact = np.concatenate([value.reshape(-1) for value in values])

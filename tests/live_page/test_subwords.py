@@ -162,7 +162,8 @@ def unescaped(contents):
     ],
 )
 def test_rejects_unsupported_options_of_sentencepiece(contents, name):
-    with pytest.raises(UserError, match=f"support SentencePiece's {name}; use visualize"):
+    advice = "use visualize"
+    with pytest.raises(UserError, match=f"SentencePiece's {name}; {advice}"):
         live_tokenizer(contents(), "vocab.model")
 
 

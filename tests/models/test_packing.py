@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import fast
-from t2t_repro.layers.masks import both, segment_mask
+from t2t_repro.layers.masks import combine_masks, segment_mask
 from t2t_repro.models.packing import packed_features
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.losses import LabelSmoothedCrossEntropy
@@ -146,7 +146,7 @@ def test_logits_are_those_of_tensor2tensor(shared_dir):
     ids = tf.pad(features["targets"], [[0, 0], [1, 0]])[:, :-1]
     x = model.step_input(ids, features["targets_position"])
     np.testing.assert_allclose(x, arrays["decoder_input"], **close)
-    visible = both(segment_mask(target, source), mask)
+    visible = combine_masks(segment_mask(target, source), mask)
     x = model.decoder(
         x, encoder_output, segment_mask(target, target), cross_attention_mask=visible
     )

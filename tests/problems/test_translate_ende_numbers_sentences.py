@@ -146,7 +146,7 @@ def test_numbered_things_agree_in_case_and_gender(
     noun: str, case: str, plain: str, green: str
 ) -> None:
     maker = phrases_of(noun, 2)
-    phrases = {maker.numbered(one_noun(noun), case) for _ in range(300)}
+    phrases = {maker.ordinal_phrase(one_noun(noun), case) for _ in range(300)}
     german = {phrase.en: phrase.de for phrase in phrases}
     assert german[f"the second {noun}"] == plain
     assert german[f"the second green {noun}"] == green
@@ -162,7 +162,7 @@ def test_numbered_things_agree_in_case_and_gender(
 )
 def test_counted_things_agree_in_case(case: str, plain: str, red: str) -> None:
     maker = phrases_of("book", 16)
-    phrases = [maker.counted(one_noun("book"), case, few=True) for _ in range(300)]
+    phrases = [maker.quantity(one_noun("book"), case, few=True) for _ in range(300)]
     german = {phrase.en: phrase.de for phrase in phrases}
     assert german["sixteen books"] == plain
     assert german["sixteen red books"] == red
@@ -170,7 +170,7 @@ def test_counted_things_agree_in_case(case: str, plain: str, red: str) -> None:
 
 def test_german_day_precedes_the_time() -> None:
     maker = phrases_of("book", 16)
-    german = {p.en: p.de for p in (maker.at_time() for _ in range(300))}
+    german = {p.en: p.de for p in (maker.time_phrase() for _ in range(300))}
     assert german["at half past four"] == "um halb fünf"
     assert german["at half past four in the afternoon"] == "nachmittags um halb fünf"
     assert german["at half past four on Friday"] == "am Freitag um halb fünf"

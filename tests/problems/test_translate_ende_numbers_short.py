@@ -7,7 +7,7 @@ import pytest
 from t2t_repro.problems.translate_ende_numbers import clauses, english, german, lexicon
 from t2t_repro.problems.translate_ende_numbers.german import ACCUSATIVE, DATIVE
 from t2t_repro.problems.translate_ende_numbers.german import NOMINATIVE as NOM
-from t2t_repro.problems.translate_ende_numbers.partition import Values, split_of
+from t2t_repro.problems.translate_ende_numbers.partition import Values, choose_split
 from t2t_repro.problems.translate_ende_numbers.sentences import KINDS
 from t2t_repro.problems.translate_ende_numbers.short_sentences import ShortMaker
 from t2t_repro.problems.translate_ende_numbers.spelling import SPELLINGS, respell
@@ -77,10 +77,10 @@ def test_clauses_without_a_value_have_german_word_order() -> None:
         "last year we visited Maria": "letztes Jahr besuchten wir Maria",
         "the meeting will take place": "die Sitzung wird stattfinden",
     }
-    in_train = {en: de for en, de in expected.items() if split_of(en) == "train"}
+    in_train = {en: de for en, de in expected.items() if choose_split(en) == "train"}
     assert len(in_train) >= 5
     assert in_train.items() <= german_of.items()
-    assert all(split_of(en) == "train" for en in german_of)
+    assert all(choose_split(en) == "train" for en in german_of)
 
 
 def test_present_tense_agrees_with_its_subject() -> None:
@@ -123,7 +123,7 @@ def test_present_tense_agrees_with_its_subject() -> None:
 def test_adjective_after_the_indefinite_article(
     gender: str, case: str, expected: str
 ) -> None:
-    adjective = german.after_indefinite("alt", case, gender)
+    adjective = german.decline_mixed("alt", case, gender)
     assert f"{german.indefinite(case, gender)} {adjective}" == expected
 
 

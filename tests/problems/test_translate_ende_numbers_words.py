@@ -116,7 +116,7 @@ def test_one_euro_is_declined() -> None:
 def test_ordinals_have_weak_endings(
     n: int, case: str, gender: str, expected: str
 ) -> None:
-    assert german.declined_ordinal(n, case, gender) == expected
+    assert german.decline_ordinal(n, case, gender) == expected
 
 
 def test_dates_decline_the_day_but_not_the_year() -> None:

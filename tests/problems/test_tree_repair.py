@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2t_repro.evaluation.parseval import parseval
-from t2t_repro.problems.tree_repair import Repair, escaped, repair
-from t2t_repro.problems.trees import read_tree, tree_of
+from t2t_repro.problems.tree_repair import Repair, escape_brackets, repair
+from t2t_repro.problems.trees import build_tree, read_tree
 from tests import properties
 
 WORDS = st.one_of(
@@ -111,7 +111,7 @@ def test_apostrophe_may_be_a_quote_or_a_possessive():
 
 
 def test_brackets_in_words_are_escaped():
-    assert escaped("f(x)") == "f-LRB-x-RRB-"
+    assert escape_brackets("f(x)") == "f-LRB-x-RRB-"
 
 
 @pytest.mark.parametrize("words", [[], [""], ["two words"], ["(x)"]])
@@ -149,7 +149,7 @@ def test_tree_of_any_shape_is_unchanged(node):
 
     tree_tags = tags(node)
     words = ["w"] * sum(tag in ("DT", "NN", "VBZ") for tag in tree_tags)
-    expected = tree_of(" ".join(words), " ".join(tree_tags))
+    expected = build_tree(" ".join(words), " ".join(tree_tags))
     assert repair(words, tree_tags) == Repair(expected, False, False)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from golden_checks.texts import words_and_tags
 
-from t2t_repro.problems.trees import tree_of
+from t2t_repro.problems.trees import build_tree
 from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.system.errors import UserError
 
@@ -18,7 +18,7 @@ def test_words_and_tags_equal_those_of_tensor2tensor(shared_dir):
     assert len(cases) == 3
     for case in cases:
         assert words_and_tags(case["tree"]) == (case["words"], case["tags"])
-        assert tree_of(case["words"], case["tags"]) == case["tree"]
+        assert build_tree(case["words"], case["tags"]) == case["tree"]
 
 
 @pytest.mark.parametrize(("split", "count"), [("train", 3396), ("dev", 273)])
@@ -29,7 +29,7 @@ def test_round_trip_of_the_treebanks_trees(shared_dir, split, count):
     for tree, sentence in pairs:
         words, tags = words_and_tags(tree)
         assert words == sentence
-        assert tree_of(words, tags) == tree
+        assert build_tree(words, tags) == tree
 
 
 def test_ignores_white_space_and_the_outermost_label():
@@ -37,7 +37,7 @@ def test_ignores_white_space_and_the_outermost_label():
     tree = "( (S \n    (NP (DT the)(NN cat) )\n    (VP (VBZ sits) )\n    (. .) ))\n"
     words, tags = words_and_tags(tree)
     assert (words, tags) == ("the cat sits .", "S NP DT NN /NP VP VBZ /VP . /S")
-    assert tree_of(words, tags) == (
+    assert build_tree(words, tags) == (
         "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits)) (. .)))"
     )
 
@@ -45,17 +45,17 @@ def test_ignores_white_space_and_the_outermost_label():
 def test_tree_may_have_several_top_constituents():
     tree = "(TOP (NP (NN tea)) (: ;) (NP (NP (NN cake))))"
     assert words_and_tags(tree) == ("tea ; cake", "NP NN /NP : NP NP NN /NP /NP")
-    assert tree_of(*words_and_tags(tree)) == tree
+    assert build_tree(*words_and_tags(tree)) == tree
 
 
 def test_nested_equal_labels_are_matched_from_the_innermost():
     tree = "(TOP (S (S (S (X (X a))) (CC or) (S (VB go)))))"
-    assert tree_of(*words_and_tags(tree)) == tree
+    assert build_tree(*words_and_tags(tree)) == tree
 
 
 def test_tree_may_be_deeper_than_the_python_stack():
     tree = "(TOP" + " (NP" * 3000 + " (NN x)" + ")" * 3001
-    assert tree_of(*words_and_tags(tree)) == tree
+    assert build_tree(*words_and_tags(tree)) == tree
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_message_is_limited_to_the_beginning_of_a_long_tree():
 )
 def test_rejects_words_and_tags_that_do_not_fit(words, tags, fault):
     with pytest.raises(UserError, match=fault):
-        tree_of(words, tags)
+        build_tree(words, tags)

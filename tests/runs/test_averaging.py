@@ -58,7 +58,7 @@ def test_an_averaged_checkpoint_loads_into_a_model(tmp_path):
     assert averaged.meta()["averaged_steps"] == [10, 20, 30]
     assert not averaged.has_optimizer
     fresh = toy.model(toy.HPARAMS.replace(seed=4))
-    averaged.tensors().assign_to(named_variables(fresh))
+    averaged.tensors().assign(named_variables(fresh))
     for name, variable in named_variables(fresh).items():
         parts = [named_variables(model)[name].numpy() for model in models]
         expected = np.mean(np.array(parts, "float64"), axis=0)

@@ -98,7 +98,7 @@ def test_keeps_a_checkpoint_that_is_being_read(saved, tmp_path):
     first = saved(1)
     for step in (2, 3):
         saved(step)
-    with first.held():
+    with first.hold():
         checkpoint_rotation.prune(tmp_path, keep=1)
         assert steps(tmp_path) == [1, 3]
         np.testing.assert_array_equal(first.tensors().read("w"), [1, 1, 1])
@@ -129,7 +129,10 @@ def best(directory, *scores, keep=2, data=None):
     for step, bleu in scores:
         weights = {"w": np.full(3, step, "float32")}
         checkpoint_rotation.keep_best(directory, keep, step, weights, bleu, data)
-    return [checkpoint.step for checkpoint in checkpoint_rotation.ranked(directory)]
+    return [
+        checkpoint.step
+        for checkpoint in checkpoint_rotation.rank_checkpoints(directory)
+    ]
 
 
 def test_keeps_the_best_and_prefers_earlier_ties(tmp_path):
@@ -137,7 +140,7 @@ def test_keeps_the_best_and_prefers_earlier_ties(tmp_path):
     assert best(tmp_path, (20, 4.0), (30, 6.0)) == [30, 10]
     assert best(tmp_path, (40, 5.0), (50, 5.9)) == [30, 50]
     assert steps(tmp_path) == [30, 50]
-    (checkpoint, _) = checkpoint_rotation.ranked(tmp_path)
+    (checkpoint, _) = checkpoint_rotation.rank_checkpoints(tmp_path)
     assert checkpoint.meta() == {"step": 30, "val_greedy_bleu": 6.0}
     np.testing.assert_array_equal(checkpoint.tensors().read("w"), [30, 30, 30])
 
@@ -149,7 +152,7 @@ def test_the_best_of_other_validation_data_are_not_compared(tmp_path):
     assert steps(tmp_path) == [40]
     assert best(tmp_path, (40, 2.0), (50, 3.0), data="B") == [50, 40]
     assert best(tmp_path, (50, 0.5), data="C") == [50]
-    (checkpoint,) = checkpoint_rotation.ranked(tmp_path)
+    (checkpoint,) = checkpoint_rotation.rank_checkpoints(tmp_path)
     assert checkpoint.meta() == {"step": 50, "val_greedy_bleu": 0.5, "data": "C"}
 
 
@@ -167,7 +170,7 @@ def test_keep_best_of_zero_saves_nothing(tmp_path):
 
 def test_keeps_a_best_checkpoint_that_is_being_read(tmp_path):
     best(tmp_path, (10, 5.0), keep=1)
-    (first,) = checkpoint_rotation.ranked(tmp_path)
-    with first.held():
+    (first,) = checkpoint_rotation.rank_checkpoints(tmp_path)
+    with first.hold():
         assert best(tmp_path, (20, 6.0), keep=1) == [20, 10]
     assert best(tmp_path, (30, 1.0), keep=1) == [20]

@@ -63,7 +63,7 @@ def test_restores_every_variable_by_name(saved, model):
     theirs, ours = named_variables(model), named_variables(fresh)
     kernel = "encoder/layer_0/self_attention/query/kernel"
     assert not np.array_equal(theirs[kernel].numpy(), ours[kernel].numpy())
-    saved.tensors().assign_to(ours)
+    saved.tensors().assign(ours)
     for name, value in arrays(theirs).items():
         np.testing.assert_array_equal(ours[name].numpy(), value, err_msg=name)
 
@@ -162,7 +162,7 @@ def test_reports_a_truncated_file(saved, model, name):
     content = (saved.path / name).read_bytes()
     (saved.path / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match=r"step-00000007/weights: .*another checkpoint"):
-        saved.tensors().assign_to(named_variables(model))
+        saved.tensors().assign(named_variables(model))
 
 
 def test_detects_one_wrong_byte(saved, model):
@@ -173,7 +173,7 @@ def test_detects_one_wrong_byte(saved, model):
     with pytest.raises(
         UserError, match=r"00000007/weights: cannot read \S+ \([^{]*\);"
     ):
-        saved.tensors().assign_to(named_variables(model))
+        saved.tensors().assign(named_variables(model))
 
 
 def test_reports_a_missing_file(saved):
@@ -195,7 +195,7 @@ def test_rejects_another_model_or_vocabulary(saved, changes, vocab_size, name):
     variables = named_variables(other)
     before = arrays(variables)
     with pytest.raises(UserError, match=rf"weights: {name} is .* in the checkpoint"):
-        saved.tensors().assign_to(variables)
+        saved.tensors().assign(variables)
     # No variable was assigned before the error.
     for key, value in arrays(variables).items():
         np.testing.assert_array_equal(value, before[key])
@@ -266,17 +266,17 @@ def test_ignores_links_to_checkpoints(small, tmp_path):
 
 def test_cannot_lock_a_deleted_checkpoint(small):
     checkpoint = small(5)
-    with checkpoint.held():
+    with checkpoint.hold():
         pass
     shutil.rmtree(checkpoint.path)
-    with pytest.raises(UserError, match="no longer exists"), checkpoint.held():
+    with pytest.raises(UserError, match="no longer exists"), checkpoint.hold():
         pass
 
 
 def test_save_waits_until_a_checkpoint_is_read(small, tmp_path):
     saved = small(5, name="averaged")
     with ThreadPoolExecutor(1) as pool:
-        with saved.held():
+        with saved.hold():
             replacement = pool.submit(small, 6, name="averaged")
             time.sleep(0.2)
             assert saved.meta()["step"] == 5
@@ -289,11 +289,11 @@ def test_save_waits_until_a_checkpoint_is_read(small, tmp_path):
 def test_a_deleted_checkpoint_is_not_reported_as_damaged(tmp_path):
     """Simulates a network file system where the lock is not visible."""
     saved = checkpoints.save(tmp_path, 1, {"w": np.zeros([2])})
-    with pytest.raises(UserError, match="no longer exists"), saved.held():
+    with pytest.raises(UserError, match="no longer exists"), saved.hold():
         shutil.rmtree(saved.path)
         saved.tensors()
     saved = checkpoints.save(tmp_path, 2, {"w": np.zeros([2])})
-    with pytest.raises(checkpoints.DamagedCheckpointError), saved.held():
+    with pytest.raises(checkpoints.DamagedCheckpointError), saved.hold():
         (saved.path / "weights.index").unlink()
         saved.tensors()
 
@@ -309,7 +309,7 @@ def test_reads_folders_whose_names_are_patterns_or_no_utf8(tmp_path, name):
     checkpoint = checkpoints.save(tmp_path / name, 5, {"w": np.arange(3)})
     np.testing.assert_array_equal(checkpoint.tensors().read("w"), [0, 1, 2])
     variable = tf.Variable([9, 9, 9], dtype=tf.int64)
-    checkpoint.tensors().assign_to({"w": variable})
+    checkpoint.tensors().assign({"w": variable})
     np.testing.assert_array_equal(variable, [0, 1, 2])
     (checkpoint.path / "weights.index").unlink()
     with pytest.raises(checkpoints.DamagedCheckpointError):

@@ -62,7 +62,7 @@ def imported(tmp_path, tokenizers):
 
 
 def test_an_imported_model_adopts_its_first_data(imported, tokenizers):
-    assert imported.given_vocabulary() == imported.path / "vocab.model"
+    assert imported.find_vocabulary() == imported.path / "vocab.model"
     with pytest.raises(UserError, match=r"was imported, so its data are unknown"):
         imported.problem()
     metadata = provenance(tokenizers[0], vocabulary_given=True)
@@ -87,8 +87,8 @@ def test_an_imported_model_keeps_its_function_and_vocabulary(imported, tokenizer
 
 
 def test_a_built_vocabulary_is_not_given(new_model, tmp_path):
-    assert new_model.given_vocabulary() is None
-    assert ModelDir(tmp_path / "none").given_vocabulary() is None
+    assert new_model.find_vocabulary() is None
+    assert ModelDir(tmp_path / "none").find_vocabulary() is None
 
 
 @pytest.mark.parametrize("field", ["problem", "problem_fingerprint"])
@@ -201,12 +201,12 @@ def test_compares_the_number_of_micro_batches(new_model, tokenizers):
 
 
 def test_rejects_a_second_training_in_the_same_directory(new_model):
-    with new_model.locked():
-        again = ModelDir(new_model.path).locked()
+    with new_model.lock():
+        again = ModelDir(new_model.path).lock()
         with pytest.raises(UserError, match="another process is training"), again:
             pass
     assert not (new_model.path / "training.lock").exists()
-    with new_model.locked():
+    with new_model.lock():
         pass
 
 
@@ -217,14 +217,14 @@ def test_rejects_another_machine_unless_it_has_died(new_model, monkeypatch):
     names, messages = iter(["here 1", "there 2", "there 2"]), []
     monkeypatch.setattr(model_dir, "this_machine", lambda: next(names))
     with (
-        new_model.locked(messages.append),
+        new_model.lock(messages.append),
         pytest.raises(UserError, match="another process is training"),
-        ModelDir(new_model.path).locked(messages.append),
+        ModelDir(new_model.path).lock(messages.append),
     ):
         pass
     assert len(messages) == 1
     (new_model.path / "training.lock").write_text("here 1")
-    with new_model.locked(messages.append):
+    with new_model.lock(messages.append):
         assert messages[1].startswith(f"here has locked {new_model.path}; waiting ")
 
 
@@ -248,8 +248,8 @@ def test_accepts_changes_by_name(new_model, tokenizers):
 
 
 def test_other_data_keep_the_vocabulary(new_model):
-    assert new_model.given_vocabulary({"dropout"}) is None
-    assert new_model.given_vocabulary({"data"}) == new_model.path / "vocab.model"
+    assert new_model.find_vocabulary({"dropout"}) is None
+    assert new_model.find_vocabulary({"data"}) == new_model.path / "vocab.model"
 
 
 def test_does_not_offer_changes_of_the_function(new_model, tokenizers):
@@ -290,7 +290,7 @@ def test_removes_incomplete_files_of_a_killed_process(new_model):
     for name in (*names, ".mine"):
         (new_model.path / name).write_text("half")
     before = contents(new_model).keys() - {*names}
-    with new_model.locked():
+    with new_model.lock():
         assert contents(new_model).keys() - {"training.lock"} == before
 
 
@@ -304,7 +304,7 @@ def test_reports_all_changes_at_once(new_model, tokenizers):
 def test_a_refused_training_restores_the_settings(new_model, tokenizers):
     before = contents(new_model)
     for saves in (False, True):
-        with pytest.raises(ZeroDivisionError), new_model.unchanged_without_a_step():
+        with pytest.raises(ZeroDivisionError), new_model.restore_on_error():
             changed = HPARAMS.replace(train_steps=7)
             new_model.begin(changed, provenance(tokenizers[0]), tokenizers[0])
             if saves:
@@ -318,8 +318,8 @@ def test_a_training_refused_at_first_leaves_no_directory(tmp_path, tokenizers):
     for notes in (False, True):
         with (
             pytest.raises(ZeroDivisionError),
-            directory.locked(),
-            directory.unchanged_without_a_step(),
+            directory.lock(),
+            directory.restore_on_error(),
         ):
             directory.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
             for name in ("training_log.tsv", *("notes.txt" for _ in range(notes))):

@@ -97,13 +97,13 @@ def test_locks_the_checkpoint_while_reading_it(new_model, monkeypatch):
     """Prunes the checkpoints when the model reads its weights."""
     chosen = save(new_model, 5, 0.25)
     save(new_model, 10, 0.5)
-    assign = checkpoints.TensorFile.assign_to
+    assign = checkpoints.TensorFile.assign
 
     def prune_and_assign(file, variables):
         checkpoint_rotation.prune(new_model.checkpoint_dir, keep=1)
         assign(file, variables)
 
-    monkeypatch.setattr(checkpoints.TensorFile, "assign_to", prune_and_assign)
+    monkeypatch.setattr(checkpoints.TensorFile, "assign", prune_and_assign)
     for name, variable in named_variables(new_model.model(chosen)).items():
         assert np.all(variable.numpy() == 0.25), name
     assert chosen.path.exists()

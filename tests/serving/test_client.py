@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from serving_harness import grpc_front, rest_front
 from serving_harness.batching import BatchingParameters
-from serving_harness.running import serving
+from serving_harness.running import serve
 
 from t2t_repro.serving.client import Client
 from t2t_repro.serving.transport import Server, Transport, connect
@@ -24,7 +24,7 @@ LINES = [*small.sentences(24, seed=3), "", "  ", "one € 日本 👩‍👩‍�
 
 @pytest.fixture(scope="module")
 def running(export_dir):
-    with serving(export_dir, small.NAME, BatchingParameters(64, 1000)) as server:
+    with serve(export_dir, small.NAME, BatchingParameters(64, 1000)) as server:
         yield server
 
 

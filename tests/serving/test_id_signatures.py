@@ -7,7 +7,7 @@ from serving_harness.batching import merge
 
 from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
 from t2t_repro.serving import id_signatures
-from t2t_repro.serving.id_signatures import checked_rows
+from t2t_repro.serving.id_signatures import check_and_cut_rows
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers import plain_tokenizer
 from tests.serving import small
@@ -94,7 +94,7 @@ def test_an_empty_batch_has_empty_outputs(of_ids):
 
 
 def test_ids_after_the_end_are_padding():
-    rows = checked_rows(tf.constant([[7, 1, 99, -1], [2, 8, 9, 1]]), 10, "inputs")
+    rows = check_and_cut_rows(tf.constant([[7, 1, 99, -1], [2, 8, 9, 1]]), 10, "inputs")
     assert rows.to_list() == [[7, 1], [2, 8, 9, 1]]
 
 
@@ -104,4 +104,4 @@ def test_ids_after_the_end_are_padding():
 def test_rejects_rows_that_are_no_ids_of_a_text(row):
     message = r"each row of inputs must consist of ids from 2 to 9, then EOS \(1\)"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        checked_rows(tf.constant([[5, 1, 0], row]), 10, "inputs")
+        check_and_cut_rows(tf.constant([[5, 1, 0], row]), 10, "inputs")

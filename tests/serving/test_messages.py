@@ -5,7 +5,7 @@ import subprocess
 import pytest
 import tensorflow as tf
 from google.protobuf.descriptor import FieldDescriptor
-from serving_harness.running import serving
+from serving_harness.running import serve
 from tensorflow_serving.apis import model_pb2, predict_pb2, prediction_log_pb2
 
 from t2t_repro.serving import messages
@@ -130,7 +130,7 @@ def test_export_and_client_work_without_tensorflow_serving_api(trained, tmp_path
     ]
     assert {log.predict_log.request.model_spec.name for log in logs} == {"m"}
     text = "".join(f"{source}\n" for source, _ in tiny.pairs("test"))
-    with serving(tmp_path, "m") as running:
+    with serve(tmp_path, "m") as running:
         where = ("--host", "127.0.0.1", "--port", str(running.grpc_port))
         flags = (*where, "--model", "m", "--protocol", "grpc", "--version", "1")
         translations = run_blocked("client", *flags, text=text)

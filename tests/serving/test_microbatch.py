@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.serving.microbatch import compute_in_microbatches, rows_within
+from t2t_repro.serving.microbatch import compute_in_microbatches, count_rows
 
 
 @pytest.mark.parametrize("batch", [0, 1, 3, 4, 10])
@@ -39,5 +39,5 @@ def test_every_row_is_computed_once_in_order(batch):
 
 def test_rows_within_a_number_of_positions():
     widths = (1, 7, 100, 101, 0)
-    numbers = [int(rows_within(100, tf.constant(width))) for width in widths]
+    numbers = [int(count_rows(100, tf.constant(width))) for width in widths]
     assert numbers == [100, 14, 1, 1, 100]

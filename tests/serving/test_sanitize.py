@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from t2t_repro.serving.sanitize import (
     is_blank,
-    missing_terms,
+    note_missing_terms,
     sentence_notes,
     term_rows,
 )
@@ -33,7 +33,7 @@ def test_lines_that_are_read_as_one_sentence_are_noted(tokenizer):
 def test_terms_are_lines_with_single_spaces():
     rows = term_rows(tf.constant(["\n a \t b\r\n\n \nc\n", " "])).to_list()
     assert rows == [[b"a b", b"c"], [b""]]
-    notes = missing_terms(
+    notes = note_missing_terms(
         tf.constant([["", "a b", "", b"c\xff" * 99], ["", "", "", ""]])
     )
     assert [note.decode() for note in notes.numpy()] == [

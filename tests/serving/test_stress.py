@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from serving_harness.batching import BatchingParameters
-from serving_harness.running import serving
+from serving_harness.running import serve
 
 from t2t_repro.serving.transport import Server, connect
 from tests.serving import small
@@ -82,7 +82,7 @@ def test_batched_answers_equal_unbatched_answers(
 ):
     parameters = BatchingParameters.read(export_dir / "batching_parameters.txt")
     failures = []
-    with serving(export_dir, small.NAME, parameters) as running:
+    with serve(export_dir, small.NAME, parameters) as running:
         threads = []
         for n in range(CLIENTS):
             # Half of the clients use each protocol.

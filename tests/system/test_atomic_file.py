@@ -12,13 +12,13 @@ import re
 import pytest
 
 from t2t_repro.system.atomic_file import (
-    bounded_lines,
     decode_lines,
     is_special,
     iterate_lines,
     iterate_pairs,
     new_text_file,
     read_lines,
+    truncate_lines,
     write_text_atomically,
 )
 from t2t_repro.system.errors import UserError
@@ -89,14 +89,14 @@ def test_accepts_an_empty_file_on_request(tmp_path):
 )
 def test_truncates_a_long_line(line, expected, end):
     stream = io.BytesIO(b"first\n" + line + end)
-    first, second, *rest = bounded_lines(stream, 8)
+    first, second, *rest = truncate_lines(stream, 8)
     assert (first, rest) == (b"first\n", [])
     assert second.rstrip() == expected
 
 
 def test_keeps_the_lines_after_a_long_one():
     stream = io.BytesIO(b"123456789\n" * 3 + b"\n1\n12345678\n")
-    assert list(bounded_lines(stream, 8)) == [b"12345678"] * 3 + [
+    assert list(truncate_lines(stream, 8)) == [b"12345678"] * 3 + [
         b"\n",
         b"1\n",
         b"12345678",

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from t2t_repro.system.interrupts import interrupted_between_calls
+from t2t_repro.system.interrupts import delay_interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def test_ctrl_c_waits_for_the_next_call():
     calls = []
     with (
         pytest.raises(KeyboardInterrupt),
-        interrupted_between_calls(lambda *values: calls.append(values)) as call,
+        delay_interrupts(lambda *values: calls.append(values)) as call,
     ):
         call(1, 2)
         signal.raise_signal(signal.SIGINT)
@@ -33,7 +33,7 @@ def test_ctrl_c_waits_for_the_next_call():
 
 def test_ctrl_c_waits_for_the_end_of_the_block():
     done = []
-    with pytest.raises(KeyboardInterrupt), interrupted_between_calls(None) as call:
+    with pytest.raises(KeyboardInterrupt), delay_interrupts(None) as call:
         call()
         signal.raise_signal(signal.SIGINT)
         done.append("after the signal")
@@ -42,7 +42,7 @@ def test_ctrl_c_waits_for_the_end_of_the_block():
 
 def test_a_second_ctrl_c_does_not_wait():
     done = []
-    with pytest.raises(KeyboardInterrupt), interrupted_between_calls(None):
+    with pytest.raises(KeyboardInterrupt), delay_interrupts(None):
         signal.raise_signal(signal.SIGINT)
         done.append("after the first signal")
         signal.raise_signal(signal.SIGINT)
@@ -51,14 +51,14 @@ def test_a_second_ctrl_c_does_not_wait():
 
 
 def test_an_error_is_not_replaced():
-    with pytest.raises(ValueError, match="mine"), interrupted_between_calls(None):
+    with pytest.raises(ValueError, match="mine"), delay_interrupts(None):
         signal.raise_signal(signal.SIGINT)
         raise ValueError("mine")
 
 
 def test_other_handlers_and_threads_are_not_changed():
     def in_thread():
-        with interrupted_between_calls(None) as call:
+        with delay_interrupts(None) as call:
             seen.append(signal.getsignal(signal.SIGINT))
             call()
 
@@ -72,7 +72,7 @@ def test_other_handlers_and_threads_are_not_changed():
         seen.append(number)
 
     signal.signal(signal.SIGINT, mine)
-    with interrupted_between_calls(None) as call:
+    with delay_interrupts(None) as call:
         signal.raise_signal(signal.SIGINT)
         call()
     assert seen[1:] == [signal.SIGINT]

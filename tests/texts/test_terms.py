@@ -61,7 +61,7 @@ def test_only_lines_with_terms_are_constrained(translator):
     assert constrained.needed == constrained.met == needed > 5
     num_missing = sum(
         not re.search(rf"\b{term}\b", each.text)
-        for terms, each in zip(constrained.of_lines(LINES), plain, strict=True)
+        for terms, each in zip(constrained.find_terms(LINES), plain, strict=True)
         for term in terms
     )
     assert num_missing > 0
@@ -97,12 +97,12 @@ def test_source_terms_match_whole_words():
     terms = {"hot dog": "Wurst", "dog": "Hund", "C++": "Zeh", "dogs": "Hund"}
     required = RequiredTerms(terms, lambda targets: {term: term for term in targets})
     lines = ["A dog, a hot  dog and dogs.", "hotdog dogged Dog", "C++!"]
-    assert required.of_lines(lines) == [["Hund", "Wurst"], [], ["Zeh"]]
+    assert required.find_terms(lines) == [["Hund", "Wurst"], [], ["Zeh"]]
 
 
 def test_the_longer_of_two_overlapping_terms_has_priority():
     terms = RequiredTerms({"hot": "warm", "hot dog": "Wurst"}, lambda targets: {})
-    assert terms.of_lines(["a hot dog on a hot day"]) == [["Wurst", "warm"]]
+    assert terms.find_terms(["a hot dog on a hot day"]) == [["Wurst", "warm"]]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_repro.hparams import HParams
 from t2t_repro.models.attention_maps import attention_maps
-from t2t_repro.texts.unknown_words import _replaced
+from t2t_repro.texts.unknown_words import _replace_unknown
 from t2t_repro.tokenizers.tokenizer import EOS_ID
 from t2t_repro.translation.build import build_translator
 from t2t_repro.translation.loading import Loaded
@@ -104,4 +104,4 @@ def test_vocabularies_without_unknown_tokens_ignore_the_setting(loaded, monkeypa
 def test_words_have_spaces_around_them(pieces, words, expected):
     known = [piece is not None for piece in pieces]
     texts = [piece or f" {UNKNOWN_TEXT} " for piece in pieces]
-    assert _replaced(known, texts, words) == expected
+    assert _replace_unknown(known, texts, words) == expected

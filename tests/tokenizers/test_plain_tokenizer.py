@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.serving.sanitize import unread_labels
+from t2t_repro.serving.sanitize import note_unread_labels
 from t2t_repro.tokenizers import plain_tokenizer
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
@@ -89,7 +89,7 @@ def test_decodes_any_ids_like_the_graph(tokenizer, plain):
 
 def test_names_labels_like_the_graph(tokenizer, plain):
     texts = [*TEXTS, " >>deu<< a", ">>xxx<< a", "\t>>xxx<<", "a >>xxx<<", ">>x x<<"]
-    notes = unread_labels(tokenizer, tf.constant(texts), after_space=False).numpy()
+    notes = note_unread_labels(tokenizer, tf.constant(texts), after_space=False).numpy()
     assert [plain.note(text) for text in texts] == [note.decode() for note in notes]
 
 

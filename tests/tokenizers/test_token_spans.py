@@ -14,7 +14,7 @@ from t2t_repro.tokenizers.token_spans import (
 )
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
-from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, to_file
+from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, format_file
 from tests import tiny
 
 SMALL = ["<pad>_", "<EOS>_", *sorted(ESCAPE_CHARACTERS)]
@@ -24,7 +24,7 @@ SMALL += ["a", "b", "ab", "ab_", " ", ",", '"', ', "_', "1_"]
 @pytest.fixture(scope="module")
 def small():
     """Creates a tokenizer of a few word pieces."""
-    return WordPieceTokenizer(to_file(SMALL), "small.subwords")
+    return WordPieceTokenizer(format_file(SMALL), "small.subwords")
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ import tensorflow as tf
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
-from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, to_file
+from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, format_file
 
 SMALL = ["<pad>_", "<EOS>_", *sorted(ESCAPE_CHARACTERS), "a", "b", "ab", "ab_", " "]
 
 
 @pytest.fixture(scope="module")
 def small():
-    return WordPieceTokenizer(to_file(SMALL), "small.subwords")
+    return WordPieceTokenizer(format_file(SMALL), "small.subwords")
 
 
 def encode_as_pieces(tokenizer, text: str) -> list[str]:
@@ -83,7 +83,7 @@ def test_decodes_pieces_that_encoding_never_produces(small, pieces, text):
 
 def test_duplicate_piece_has_the_higher_id():
     pieces = [*SMALL, "ab"]
-    tokenizer = WordPieceTokenizer(to_file(pieces), "twice.subwords")
+    tokenizer = WordPieceTokenizer(format_file(pieces), "twice.subwords")
     (ids,) = tokenizer.encode(tf.constant(["aba"])).to_list()
     assert ids[0] == len(pieces) - 1
 

@@ -150,12 +150,12 @@ def test_refuses_small_errors(shared_dir, monkeypatch):
         assert each.difference <= each.tolerance < error - each.difference, each
 
     # Layer normalization with PyTorch's epsilon, 1e-5 instead of 1e-6.
-    to_hparams = model_cases.to_hparams
+    to_hparams = model_cases.translate_hparams
 
     def another_epsilon(*arguments):
         return to_hparams(*arguments).replace(norm_epsilon=1e-5)
 
-    monkeypatch.setattr(model_cases, "to_hparams", another_epsilon)
+    monkeypatch.setattr(model_cases, "translate_hparams", another_epsilon)
     del arrays["decode_extra_length"]  # Omits the searches.
     wrong = Sheet(path.name, arrays)
     model_cases.check(wrong)

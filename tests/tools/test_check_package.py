@@ -51,7 +51,7 @@ def test_builds_wheel_and_sdist_from_tracked_files(tmp_path):
     source = archives[0].parents[1] / "source"
     for archive in archives:
         check_package.check_contents(archive, source)
-    names = check_package.names_in(archives[1])
+    names = check_package.list_files(archives[1])
     assert {"setup.cfg", "pyproject.toml", "README.md", "LICENSE"} <= names
 
 

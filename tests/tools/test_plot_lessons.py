@@ -79,4 +79,4 @@ def test_short_training_runs_reduce_the_loss(tmp_path):
     losses = norm_order.losses(hparams, data, 20)
     # The untrained model's distribution is nearly uniform over 300 pieces.
     assert losses[0] == pytest.approx(np.log(300), rel=0.2)
-    assert norm_order.smoothed(losses)[-1] < losses[0] - 0.3
+    assert norm_order.smooth(losses)[-1] < losses[0] - 0.3

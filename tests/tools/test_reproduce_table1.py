@@ -5,7 +5,7 @@ import json
 import pytest
 from table1.dependency import path_length
 from table1.layers import Sizes, multiply_adds
-from table1.timing import crossover, doubled
+from table1.timing import compute_growth, crossover
 
 from tests import run_command
 
@@ -44,7 +44,7 @@ def test_crossover_is_where_costs_are_equal():
     lines = [100.0 * n for n in lengths]
     assert crossover(lengths, squares, lines) == pytest.approx(100)
     assert crossover(lengths, lines, [value + 1 for value in lines]) is None
-    assert doubled(lengths, squares) == pytest.approx(4)
+    assert compute_growth(lengths, squares) == pytest.approx(4)
 
 
 @pytest.mark.medium

@@ -314,7 +314,7 @@ def test_repeats_an_interrupted_validation(tmp_path):
 
     def validate(step):
         validated.append(step)
-        second.validated(step, 1.0, None)
+        second.record_validation(step, 1.0, None)
 
     assert loop.run(toy.batches, second, validate)
     assert validated == [4, 8, 10]

@@ -40,7 +40,7 @@ def test_losses_and_token_counts_equal_tensor2tensor(shared_dir, smoothing):
     [
         label_smoothing.smoothed_cross_entropy.reference,
         cross_entropy.smoothed_cross_entropy,
-        cross_entropy.by_comparison,
+        cross_entropy.compare_with_labels,
     ],
 )
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])

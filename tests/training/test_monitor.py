@@ -34,7 +34,7 @@ def run_fifty(directory, stream, clock, start=0):
     monitor = Monitor(directory, train_steps=200, start_step=start, stream=stream)
     for number in range(LOG_STEPS):
         clock.now += 2
-        monitor.step_done(start + number + 1, result(loss=4.0 if number % 2 else 2.0))
+        monitor.record_step(start + number + 1, result(loss=4.0 if number % 2 else 2.0))
         if number == 20:
             with monitor.pause():
                 clock.now += 3600
@@ -72,7 +72,7 @@ def test_always_reports_the_last_step(clock):
     monitor = Monitor(None, train_steps=3, start_step=0, stream=stream)
     for step in (1, 2, 3):
         clock.now += 1
-        monitor.step_done(step, result(loss=float(step)))
+        monitor.record_step(step, result(loss=float(step)))
     (line,) = stream.getvalue().splitlines()
     assert "step 3/3  loss 2.0000" in line
     assert "ETA 0:00:00" in line
@@ -124,12 +124,12 @@ def test_formats_durations(seconds, text):
 def test_a_resumed_monitor_includes_unreported_results(tmp_path, clock):
     first = Monitor(tmp_path, 100, 0, io.StringIO())
     for step in range(1, 31):
-        first.step_done(step, result(loss=step))
+        first.record_step(step, result(loss=step))
     stream = io.StringIO()
     second = Monitor(tmp_path, 100, 30, stream, first.unreported())
     for step in range(31, 51):
         clock.now += 1
-        second.step_done(step, result(loss=step))
+        second.record_step(step, result(loss=step))
     # The mean of 1 to 50; 20 steps of 1,000 tokens take 20 s.
     assert "step 50/100  loss 25.5000" in stream.getvalue()
     assert "  1,000 target tokens/s" in stream.getvalue()
@@ -137,15 +137,17 @@ def test_a_resumed_monitor_includes_unreported_results(tmp_path, clock):
 
 
 def test_validation_log_names_the_score(tmp_path, clock):
-    Monitor(tmp_path, 100, 0, io.StringIO(), figure="f1").validated(20, 2.5, 61.5)
+    Monitor(tmp_path, 100, 0, io.StringIO(), figure="f1").record_validation(
+        20, 2.5, 61.5
+    )
     text = (tmp_path / VALIDATION_FILE).read_text(encoding="utf-8")
     assert text == "step\tloss\tgreedy_f1\n20\t2.500000\t61.500000\n"
 
 
 def test_records_validations(tmp_path, clock):
     monitor = Monitor(tmp_path, 100, 0, io.StringIO())
-    monitor.validated(20, 2.5, None)
-    monitor.validated(40, 1.5, 33.25)
+    monitor.record_validation(20, 2.5, None)
+    monitor.record_validation(40, 1.5, 33.25)
     assert [monitor.was_validated(step) for step in (20, 30, 40)] == [True, False, True]
     text = (tmp_path / VALIDATION_FILE).read_text(encoding="utf-8")
     assert text == (

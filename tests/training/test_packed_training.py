@@ -13,7 +13,7 @@ from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
-from t2t_repro.training.procedure import batching_of
+from t2t_repro.training.procedure import make_batching_config
 from tests import forks
 from tests.training import toy
 
@@ -44,7 +44,7 @@ def train(directory, replicas):
     loop = TrainingLoop(model, hparams, chosen, Path(directory))
     start = loop.restore()
     print("from", start)
-    pairs, config = random_pairs(), batching_of(hparams)
+    pairs, config = random_pairs(), make_batching_config(hparams)
 
     def batches(step):
         return pipeline.batches(pairs, config, hparams.seed, step)

@@ -30,7 +30,7 @@ def losses(directory, batches=toy.batches, **changes):
     trained = loop(directory, HPARAMS.replace(**changes))
     monitor = toy.monitor()
     results = []
-    monitor.step_done = lambda step, result: results.append(float(result.loss))
+    monitor.record_step = lambda step, result: results.append(float(result.loss))
     assert trained.run(batches, monitor, toy.never)
     return np.array(results), trained
 
@@ -147,7 +147,7 @@ def test_unscaled_gradients_are_those_of_the_sum():
     """The mean of 12 over 4 tokens, times 32,768, is 98,304."""
     scale = loss_scale.DynamicLossScale()
     total, tokens = tf.constant(12.0), tf.constant(4.0)
-    assert float(scale.scaled(total, tokens)) == 98_304.0
-    (gradient,) = scale.unscaled([tf.constant([8192.0], tf.float16)], tokens)
+    assert float(scale.scale_loss(total, tokens)) == 98_304.0
+    (gradient,) = scale.unscale_gradients([tf.constant([8192.0], tf.float16)], tokens)
     assert gradient.dtype == tf.float32
     assert gradient.numpy().tolist() == [1.0]

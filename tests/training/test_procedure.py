@@ -19,7 +19,7 @@ from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import procedure
-from t2t_repro.training.procedure import batching_of, train_and_score
+from t2t_repro.training.procedure import make_batching_config, train_and_score
 from t2t_repro.training.run import Run
 
 
@@ -284,8 +284,8 @@ def test_reports_the_lines_of_the_pairs_of_a_skipped_step(skipping):
 
 
 def test_batching_follows_the_hyper_parameters():
-    config = batching_of(hparams.load("multi30k,max_length=99"))
+    config = make_batching_config(hparams.load("multi30k,max_length=99"))
     assert (config.tokens_per_batch, config.kind) == (4096, "sorted")
     assert (config.max_length, config.is_one_microbatch) == (99, True)
     # 25,000 tokens need seven micro-batches of up to 4,096.
-    assert batching_of(hparams.load("base")).microbatch_bound == 3571
+    assert make_batching_config(hparams.load("base")).microbatch_bound == 3571

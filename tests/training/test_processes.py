@@ -12,7 +12,7 @@ from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
-from t2t_repro.training.procedure import batching_of
+from t2t_repro.training.procedure import make_batching_config
 from t2t_repro.training.validation import ValidationLoss
 from tests import forks
 from tests.training import toy
@@ -41,7 +41,7 @@ def train(path):
     chief = strategy.is_chief(chosen)
     loop = TrainingLoop(model, HPARAMS, chosen, path.parent / "checkpoints", chief)
     monitor = Monitor(None, 100, 0, io.StringIO())
-    config, gathered = batching_of(HPARAMS), []
+    config, gathered = make_batching_config(HPARAMS), []
 
     def batches(step):
         own = loop.workers.own_microbatches

@@ -151,7 +151,9 @@ def work_of_replicas(monkeypatch, step, batch, replicas):
     monkeypatch.setattr(step, "_differentiate", differentiate)
     for replica in range(replicas):
         work.append([])
-        step._accumulated(batch, tf.constant(7), tf.constant(replica), replicas)
+        step._accumulate_gradients(
+            batch, tf.constant(7), tf.constant(replica), replicas
+        )
     microbatches = range(len(batch["inputs"]))
     assert sum(tokens) == sum(
         np.count_nonzero(rectangle(batch, microbatch)[0]) for microbatch in microbatches

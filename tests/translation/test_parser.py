@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2t_repro.texts.translation import ScoredText, Translation
-from t2t_repro.translation.parser import Parser, words_of
+from t2t_repro.translation.parser import Parser, split_words
 
 
 class Tagger:
@@ -64,4 +64,4 @@ def test_fingerprint_differs_from_that_of_the_translator():
 
 
 def test_words_are_split_at_any_space_and_brackets_escaped():
-    assert words_of(" a\u00a0b\tf(x) ") == ["a", "b", "f-LRB-x-RRB-"]
+    assert split_words(" a\u00a0b\tf(x) ") == ["a", "b", "f-LRB-x-RRB-"]

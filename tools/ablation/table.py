@@ -34,7 +34,7 @@ def summary(row: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return combined
 
 
-def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
+def format_markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Formats summaries as a table with means and, in brackets, the values by seed."""
     base, table = rows[0]["hparams"], {}
     for each in rows:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from flags import one_of, several
+from flags import choice, several
 
 from benchmarks import decoding, report
 from benchmarks.in_turn import own
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints the figures."""
     args = parse(argv)
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    with tempfile.TemporaryDirectory() as folder, report.reported(args) as result:
+    with tempfile.TemporaryDirectory() as folder, report.report_at_end(args) as result:
         args.work_dir = folder
         cli.start_tensorflow(args.verbose)
         decoding.write_model(args, for_ctranslate2=PEER in args.only)
@@ -98,20 +98,22 @@ def measure(args: Namespace, tables: Result) -> None:
     }
     others = contenders.keys() - SMALL
     title = "beam search"
-    for _ in decoding.timed(args, processes, tables, title, PAIRS, others, for_few):
+    for _ in decoding.time_workloads(
+        args, processes, tables, title, PAIRS, others, for_few
+    ):
         pass
 
 
 def parse(argv: Sequence[str] | None) -> Namespace:
     """Parses the flags."""
-    alpha, programs = cli.between(0, MOST_ALPHA), several(one_of(TASKS))
+    alpha, programs = cli.float_range(0, MOST_ALPHA), several(choice(TASKS))
     parser = report.parser(
         __doc__,
-        ("batches", cli.at_least(1), 4, "number of batches in parallel"),
+        ("batches", cli.int_range(1), 4, "number of batches in parallel"),
         ("alpha", alpha, 0.6, "exponent of the length penalty"),
         ("only", programs, ",".join(TASKS), "programs, separated by commas"),
     )
-    args = decoding.checked_flags(parser, argv, vocab_size=8000)
+    args = decoding.check_flags(parser, argv, vocab_size=8000)
     args.small_batches = (16, 8, 4, 2)
     return args
 

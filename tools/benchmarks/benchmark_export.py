@@ -31,7 +31,7 @@ HERE, THERE = "in process", "export"
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints the figures."""
-    count = cli.at_least(1)
+    count = cli.int_range(1)
     args = report.parser(
         __doc__,
         ("hparams", cli.path, REQUIRED, "hyper-parameter set of random weights"),
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ).parse_args(argv)
     lines, size = read_lines(args.source_file)[: args.lines], args.batch_size
     batches = [lines[n : n + size] for n in range(0, len(lines), size)]
-    with tempfile.TemporaryDirectory() as folder, report.reported(args) as result:
+    with tempfile.TemporaryDirectory() as folder, report.report_at_end(args) as result:
         measure(args, batches, Path(folder), result["tables"])
 
 

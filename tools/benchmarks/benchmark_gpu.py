@@ -31,7 +31,7 @@ from model_costs import training_flops
 from benchmarks import decoding, report
 from benchmarks.in_turn import in_turn, own
 from benchmarks.report import Result, say
-from benchmarks.work import work_of
+from benchmarks.work import make_workload
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -102,7 +102,7 @@ class _TimeIsUpError(Exception):
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints the figures."""
     minutes = "time limit in minutes, after which the result so far is printed"
-    flag = ("minutes", cli.at_least(1), 8, minutes)
+    flag = ("minutes", cli.int_range(1), 8, minutes)
     args = report.parser(__doc__, flag).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     gpu = _gpu()
@@ -110,8 +110,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     dry = "no GPU found: dry run with toy sizes, whose figures are meaningless"
     with (
         tempfile.TemporaryDirectory() as folder,
-        report.reported(args, [gpu or dry]) as result,
-        _at_most(args.minutes),
+        report.report_at_end(args, [gpu or dry]) as result,
+        _limit_time(args.minutes),
     ):
         result["machine"]["gpu"] = gpu
         table: Result = {}
@@ -137,24 +137,26 @@ def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
     triton, level = "--xla_gpu_enable_triton_gemm=false", "--xla_gpu_autotune_level="
     no_triton = "without Triton's matmuls"
     return [
-        _packed(sizes, rows),
-        _packed(sizes, rows, no_triton, flags=triton),
-        _packed(
+        _use_packing(sizes, rows),
+        _use_packing(sizes, rows, no_triton, flags=triton),
+        _use_packing(
             sizes, rows, f"{no_triton}, autotune level 0", flags=f"{triton} {level}0"
         ),
         _step(sizes, pairs),
         _step(sizes, pairs, "without XLA", xla=False),
         _step(sizes, pairs, no_triton, flags=triton),
-        _packed(sizes, more_rows),
+        _use_packing(sizes, more_rows),
         *[_search(sizes, folder, precision) for precision in NAMES],
-        _packed(sizes, more_rows, "plain loss", without=["chunked_loss"]),
+        _use_packing(sizes, more_rows, "plain loss", without=["chunked_loss"]),
         _step(sizes, pairs, NAMES["float32"], precision="float32"),
         _step(sizes, few_pairs),
-        _packed(sizes, rows, "autotune level 0", flags=f"{level}0"),
+        _use_packing(sizes, rows, "autotune level 0", flags=f"{level}0"),
     ]
 
 
-def _packed(sizes: Sizes, rows: int, note: str = "", **options: Any) -> Measurement:
+def _use_packing(
+    sizes: Sizes, rows: int, note: str = "", **options: Any
+) -> Measurement:
     """Returns the measurement of a training step with packed rows; see `_step`."""
     length = sizes.packed_length
     pairs = rows * (length // sizes.length)
@@ -189,7 +191,7 @@ def _step(
     values = hparams.load(sizes.size)
     length, vocab_size = sizes.length, values.vocab_size
     work = replace(
-        work_of(sizes.size, pairs, length, vocab_size),
+        make_workload(sizes.size, pairs, length, vocab_size),
         precision=precision,
         xla=xla,
         dropout=values.dropout,
@@ -226,7 +228,7 @@ def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
         "precision": precision,
         "xla": False,
     }
-    *begin, _parallel, batch, _sentence = decoding.works_of(Namespace(**fields))
+    *begin, _parallel, batch, _sentence = decoding.make_workloads(Namespace(**fields))
     return Measurement(
         f"beam search, {sizes.sentences} sentences, {NAMES[precision]}",
         "decoding.t2t_repro",
@@ -284,7 +286,7 @@ def _gpu() -> str | None:
 
 
 @contextmanager
-def _at_most(minutes: int) -> Iterator[None]:
+def _limit_time(minutes: int) -> Iterator[None]:
     """Leaves the context when the time limit is reached, without an error."""
 
     def end(*_: object) -> None:

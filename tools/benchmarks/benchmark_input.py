@@ -44,15 +44,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, times all stages and prints the figures."""
     args = report.parser(
         __doc__,
-        ("pairs", cli.at_least(1000), WMT_PAIRS, "number of sentence pairs"),
-        ("batches", cli.at_least(1), 2000, "number of batches to read"),
+        ("pairs", cli.int_range(1000), WMT_PAIRS, "number of sentence pairs"),
+        ("batches", cli.int_range(1), 2000, "number of batches to read"),
         ("hparams", cli.path, HPARAMS, "hyper-parameter set with overrides"),
         ("work_dir", cli.path, None, "directory for temporary files"),
     ).parse_args(argv)
     cli.start_tensorflow(args.verbose)
     with (
         tempfile.TemporaryDirectory(dir=args.work_dir) as name,
-        report.reported(args) as result,
+        report.report_at_end(args) as result,
     ):
         measure(args, Path(name), result["tables"])
 
@@ -92,14 +92,14 @@ def read(args: Namespace, folder: Path, row: Result) -> None:
     from t2t_repro.batches import pipeline
     from t2t_repro.batches.packed_batch import rectangle
     from t2t_repro.data.prepared_data import prepare
-    from t2t_repro.training.procedure import batching_of
+    from t2t_repro.training.procedure import make_batching_config
 
     values = hparams.load(args.hparams)
     problem = problems.create("files", str(folder), "en", "de")
     pairs = prepare(problem, values, folder, say).train
     say(f"reading {args.batches:,} batches")
     began = time.perf_counter()
-    batches = iter(pipeline.batches(pairs, batching_of(values), values.seed))
+    batches = iter(pipeline.batches(pairs, make_batching_config(values), values.seed))
     next(batches)
     row["first batch (s)"] = time.perf_counter() - began
     counts = np.zeros(3, int)
@@ -126,10 +126,10 @@ def write_corpus(folder: Path, pairs: int) -> None:
     languages = {lang: made_up_words(generator) for lang in WMT_WORDS}
     for split, count in (("train", pairs), ("val", 100), ("test", 100)):
         for start in range(0, count, _LINES_AT_ONCE):
-            lengths = lengths_of(generator, min(_LINES_AT_ONCE, count - start))
+            lengths = draw_lengths(generator, min(_LINES_AT_ONCE, count - start))
             for (lang, words), side in zip(languages.items(), lengths.T, strict=True):
                 with open(folder / f"{split}.{lang}", "a", encoding="utf-8") as file:
-                    file.writelines(lines_of(generator, words, side))
+                    file.writelines(draw_lines(generator, words, side))
 
 
 def made_up_words(generator: np.random.Generator) -> npt.NDArray[np.str_]:
@@ -140,7 +140,7 @@ def made_up_words(generator: np.random.Generator) -> npt.NDArray[np.str_]:
     return np.array(["".join(row[:count]) for row, count in rows])
 
 
-def lengths_of(generator: np.random.Generator, pairs: int) -> npt.NDArray[np.int64]:
+def draw_lengths(generator: np.random.Generator, pairs: int) -> npt.NDArray[np.int64]:
     """Draws lengths of both sides in words, int64 (pairs, 2), with WMT14's means."""
     means = np.array([words / WMT_PAIRS for words in WMT_WORDS.values()])
     common = generator.normal(0, _SPREAD, (pairs, 1))
@@ -150,7 +150,7 @@ def lengths_of(generator: np.random.Generator, pairs: int) -> npt.NDArray[np.int
     return np.maximum(np.rint(scale * np.exp(common + own)), 1).astype(np.int64)
 
 
-def lines_of(
+def draw_lines(
     generator: np.random.Generator,
     words: npt.NDArray[np.str_],
     lengths: npt.NDArray[np.int64],

@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from flags import one_of, several
+from flags import choice, several
 from model_costs import training_flops
 
 from benchmarks import report
 from benchmarks.in_turn import Contender, in_turn, own, peer, peer_versions
 from benchmarks.report import Result, say
-from benchmarks.work import Work, work_of
+from benchmarks.work import Work, make_workload
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 
@@ -77,10 +77,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     versions = filter(None, [_version(PROGRAMS[key], args) for key in args.only])
     with (
         tempfile.TemporaryDirectory() as name,
-        report.reported(args, versions) as result,
+        report.report_at_end(args, versions) as result,
     ):
         for size in args.sizes:
-            work = work_of(size, args.batch_size, args.length, args.vocab_size)
+            work = make_workload(size, args.batch_size, args.length, args.vocab_size)
             _time(work, args, Path(name), result)
 
 
@@ -155,15 +155,15 @@ def _version(program: Program, args: Namespace) -> str:
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
-    count, listed = cli.at_least(1), "separated by commas"
-    sets = several(one_of(hparams.names()))
-    precisions, programs = several(one_of(PRECISIONS)), several(one_of(PROGRAMS))
+    count, listed = cli.int_range(1), "separated by commas"
+    sets = several(choice(hparams.names()))
+    precisions, programs = several(choice(PRECISIONS)), several(choice(PROGRAMS))
     parser = report.parser(
         __doc__,
         ("sizes", sets, "base", f"hyper-parameter sets, {listed}"),
         ("batch_size", count, 32, "sentence pairs per step"),
-        ("length", cli.at_least(2), 32, "tokens per sentence"),
-        ("vocab_size", cli.at_least(8), 8000, "number of subwords"),
+        ("length", cli.int_range(2), 32, "tokens per sentence"),
+        ("vocab_size", cli.int_range(8), 8000, "number of subwords"),
         ("precision", precisions, ",".join(PRECISIONS), f"precisions, {listed}"),
         ("only", programs, ",".join(PROGRAMS), f"programs, {listed}"),
         ("rounds", count, 5, "turns per program"),

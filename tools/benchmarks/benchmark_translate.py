@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from flags import one_of, several
+from flags import choice, several
 
 from benchmarks import decoding, opus_mt, report, start_up
 from benchmarks.in_turn import Contender, Process, own, peer, peer_versions
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         versions = [peer_versions(args.peers_python, "--peers_python", *packages)]
     with (
         tempfile.TemporaryDirectory() as name,
-        report.reported(args, versions) as result,
+        report.report_at_end(args, versions) as result,
     ):
         cli.start_tensorflow(args.verbose)
         folder, tables = Path(name), result["tables"]
@@ -92,10 +92,10 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     sets = "hyper-parameter sets that translate one line, separated by commas"
     parser = report.parser(
         __doc__,
-        ("sizes", several(one_of(hparams.names())), "tiny,base", sets),
+        ("sizes", several(choice(hparams.names())), "tiny,base", sets),
         ("peers_python", str, None, "Python interpreter with the peers"),
     )
-    args = decoding.checked_flags(parser, argv, vocab_size=8000)
+    args = decoding.check_flags(parser, argv, vocab_size=8000)
     args.batches = 1
     return args
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.decoding import BEGIN, VOCABULARY, Ids, works_of
+from benchmarks.decoding import BEGIN, VOCABULARY, Ids, make_workloads
 
 
 def translate(fields: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ def translate(fields: Mapping[str, Any]) -> None:
         )
         for inter in {1, cores}
     ]
-    works = works_of(settings)
+    works = make_workloads(settings)
     for work, answer in turns():
         if work == BEGIN[1]:
             _log_instructions(work_dir / "ctranslate2")

@@ -1,7 +1,7 @@
 """Workloads of the search benchmarks and the tasks that they time.
 
-A request is the name of a workload (`works_of`). `settings` are the benchmark's flags,
-the folder `work_dir`, and the program's `precision`, `xla` or `compute_type`.
+A request is the name of a workload (`make_workloads`). `settings` are the benchmark's
+flags, the folder `work_dir`, and the program's `precision`, `xla` or `compute_type`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from flags import add_flags
 
 from benchmarks.in_turn import Contender, in_turn
-from benchmarks.report import SPEED, Result, add_process, ratios, say, written
+from benchmarks.report import SPEED, Result, add_process, format_value, ratios, say
 from t2t_repro.command_line import cli
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def random_inputs(settings: Namespace) -> Ids:
     return ids
 
 
-def works_of(settings: Namespace) -> dict[str, Ids]:
+def make_workloads(settings: Namespace) -> dict[str, Ids]:
     """Returns the workloads by name: int32 (calls, batches, rows, length) each.
 
     The warm-up workloads of `BEGIN` come first.
@@ -77,11 +77,11 @@ def small_works(settings: Namespace) -> dict[str, int]:
     return {f"batch of {n}": n for n in sizes if n < settings.batch_size}
 
 
-def checked_flags(
+def check_flags(
     parser: cli.ArgumentParser, argv: Sequence[str] | None, vocab_size: int
 ) -> Namespace:
     """Adds the flags of the search benchmarks, parses all and checks the sizes."""
-    count = cli.at_least(1)
+    count = cli.int_range(1)
     add_flags(
         parser,
         ("d_model", count, 512, "width of the model; heads of 64, d_ff = 4 d_model"),
@@ -103,7 +103,7 @@ def checked_flags(
     return args
 
 
-def timed(
+def time_workloads(
     settings: Namespace,
     contenders: Sequence[Contender],
     tables: Result,
@@ -128,7 +128,7 @@ def timed(
     Yields:
         Program name, workload name and answer.
     """
-    works, small = works_of(settings), small_works(settings)
+    works, small = make_workloads(settings), small_works(settings)
     folder = Path(settings.work_dir)
     table = tables.setdefault(title, {})
     for _, each in product(range(settings.rounds), contenders):
@@ -150,7 +150,7 @@ def timed(
             speed = works[work][..., 0].size * settings.steps / answer["seconds"]
             row.setdefault(work, []).append(speed)
             add_process(row, answer)
-            say(f"  {name}, {work}: {written(speed)} {SPEED}")
+            say(f"  {name}, {work}: {format_value(speed)} {SPEED}")
             tables[f"{title}: ratios"] = ratios(table, pairs, works)
             yield name, work, answer
 
@@ -166,7 +166,7 @@ def search_in_turn(settings: Namespace, search: Callable[[Ids], Any]) -> None:
     # The import redirects standard output, so only a worker may import the module.
     from benchmarks.peers.turns import turns
 
-    works = works_of(settings)
+    works = make_workloads(settings)
     for work, answer in turns():
         answer["ids"] = [search(batches) for batches in works[work]]
 
@@ -211,7 +211,7 @@ def write_model(settings: Namespace, for_ctranslate2: bool) -> None:
         write_ctranslate2(model, tokenizer, folder)
     fast.install("CPU")
     with RangeObserver(model) as observer:
-        translator = Translator(model, tokenizer, search_of(settings))
+        translator = Translator(model, tokenizer, make_search(settings))
         inputs = random_inputs(settings)[0, : settings.sentences]
         translator.translate_ids(tf.constant(inputs))
     (work_dir / BOUNDS).write_text(json.dumps(observer.bounds(1.0)), encoding="utf-8")
@@ -226,7 +226,7 @@ def write_vocabulary(folder: Path, vocab_size: int, seed: int) -> None:
     build_vocabulary("sentencepiece", words, vocab_size, folder / VOCABULARY)
 
 
-def search_of(settings: Namespace) -> Any:
+def make_search(settings: Namespace) -> Any:
     """Returns a search configuration in which all translations have `steps` tokens."""
     from t2t_repro.decoding.config import DecodingConfig
 
@@ -256,7 +256,7 @@ def t2t_repro(fields: Mapping[str, Any]) -> None:
         ranges = {name: ActivationRange(*each) for name, each in bounds.items()}
         quantize_model(model, ranges)
     tokenizer = load_tokenizer(work_dir / VOCABULARY)
-    search = search_of(settings)
+    search = make_search(settings)
     searcher = fastest_searcher([model], tokenizer, search, compile_after)
     search_batches_in_turn(settings, searcher)
 

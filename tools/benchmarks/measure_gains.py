@@ -26,12 +26,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from flags import REQUIRED, one_of, parser, several
+from flags import REQUIRED, choice, parser, several
 
 from benchmarks import benchmark_decode, decoding
 from benchmarks.in_turn import in_turn, own
 from benchmarks.report import Result, markdown
-from benchmarks.work import work_of
+from benchmarks.work import make_workload
 from t2t_repro import fast
 from t2t_repro.command_line import cli
 
@@ -52,9 +52,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser(
         __doc__,
         ("output", cli.path, REQUIRED, "output file for gains (TSV)"),
-        ("names", several(one_of(fast.NAMES)), names, "names of implementations"),
-        ("works", several(one_of(works)), ",".join(works), "names of workloads"),
-        ("rounds", cli.at_least(1), 5, "turns per process"),
+        ("names", several(choice(fast.NAMES)), names, "names of implementations"),
+        ("works", several(choice(works)), ",".join(works), "names of workloads"),
+        ("rounds", cli.int_range(1), 5, "turns per process"),
         json_flag=False,
     ).parse_args(argv)
     output = Path(args.output)
@@ -117,7 +117,7 @@ def _task(
         sizes = (32, 32)
         if name == "local_attention":  # It is for long sentences.
             work, sizes = f"{work},self_attention_radius=16", (2, 1024)
-        fields = asdict(work_of(work, *sizes, 8000)) | {"xla": xla}
+        fields = asdict(make_workload(work, *sizes, 8000)) | {"xla": xla}
         return "training.train", fields, STEPS, [1, 1]
     fields = vars(search) | {"precision": "float32", "xla": xla}
     batch = f"batch of {search.batch_size}"

@@ -53,7 +53,7 @@ def parser(documentation: str | None, *rows: flags.Flag) -> cli.ArgumentParser:
 
 
 @contextmanager
-def reported(args: Namespace, versions: Iterable[str] = ()) -> Iterator[Result]:
+def report_at_end(args: Namespace, versions: Iterable[str] = ()) -> Iterator[Result]:
     """Yields an empty result and prints it at the end of the context.
 
     It is also printed after Ctrl-C, SIGTERM (sent by `timeout`) or the failure of a
@@ -80,7 +80,7 @@ def reported(args: Namespace, versions: Iterable[str] = ()) -> Iterator[Result]:
 
 
 def _finish(result: Result, args: Namespace) -> None:
-    cli.print_result(text_of(result), result, args.json)
+    cli.print_result(format_result(result), result, args.json)
     if args.record:
         with RESULTS.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(records(result))
@@ -111,7 +111,7 @@ def add_turn(
         if amount:
             row.setdefault(figure, []).append(amount / seconds)
     add_process(row, answer)
-    say(f"  round {len(row['ms'])}: {name}: {written(row['ms'][-1])} ms")
+    say(f"  round {len(row['ms'])}: {name}: {format_value(row['ms'][-1])} ms")
 
 
 def add_process(row: Result, answer: Result) -> None:
@@ -139,7 +139,7 @@ def ratios(
     }
 
 
-def text_of(result: Result) -> str:
+def format_result(result: Result) -> str:
     """Formats a result as Markdown."""
     described = result["machine"]
     load = described["load_average"]
@@ -149,7 +149,7 @@ def text_of(result: Result) -> str:
     for title, rows in result["tables"].items():
         if rows:
             cells = {
-                name: {figure: written(value) for figure, value in row.items()}
+                name: {figure: format_value(value) for figure, value in row.items()}
                 for name, row in rows.items()
             }
             lines += ["", title, "", *markdown(cells)]
@@ -166,11 +166,11 @@ def markdown(rows: dict[str, dict[str, str]]) -> list[str]:
     return lines
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Formats a number to three digits, and a list as its median and its elements."""
     if isinstance(value, list):
-        each = ", ".join(map(written, value))
-        return f"{written(median(value))} ({each})" if len(value) > 1 else each
+        each = ", ".join(map(format_value, value))
+        return f"{format_value(median(value))} ({each})" if len(value) > 1 else each
     if isinstance(value, str):
         return value
     return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:.3g}"
@@ -186,7 +186,7 @@ def records(result: Result) -> Iterator[list[str]]:
         for name, row in rows.items():
             for figure, value in row.items():
                 middle = median(value) if isinstance(value, list) else value
-                yield [*run, title, name, figure, written(middle).replace(",", "")]
+                yield [*run, title, name, figure, format_value(middle).replace(",", "")]
 
 
 def machine() -> Result:

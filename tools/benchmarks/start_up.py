@@ -34,7 +34,7 @@ class Usage(NamedTuple):
     memory: int
 
 
-def usage_of(*arguments: str) -> Usage:
+def measure_usage(*arguments: str) -> Usage:
     """Runs Python with some arguments and returns the resources that it used.
 
     Raises UserError if it fails.
@@ -86,7 +86,7 @@ def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
     fingerprint = tokenizer.fingerprint
     origin = RunMetadata(None, "en", "de", None, None, fingerprint, True)
     directory.begin(hparams, origin, tokenizer)
-    weights = checkpoints.copied(named_variables(model))
+    weights = checkpoints.copy_to_host(named_variables(model))
     checkpoints.save(directory.checkpoint_dir, 1, weights)
     text = folder / "line.txt"
     text.write_text(LINE, encoding="utf-8")
@@ -109,7 +109,7 @@ def time_one_line(
     """
     for _ in range(rounds):
         for name, command in {IMPORT: ("-c", IMPORT), **commands}.items():
-            usage = usage_of(*command)
+            usage = measure_usage(*command)
             row = table.setdefault(name, {"s": [], PROCESSOR: []})
             row["s"].append(usage.seconds)
             row[PROCESSOR].append(usage.processor_seconds)

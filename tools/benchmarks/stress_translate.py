@@ -20,7 +20,7 @@ from flags import REQUIRED
 
 from benchmarks import report
 from benchmarks.report import Result
-from benchmarks.start_up import usage_of
+from benchmarks.start_up import measure_usage
 from t2t_repro.command_line import cli
 
 WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -33,13 +33,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = report.parser(
         __doc__,
         ("model_dir", cli.path, REQUIRED, "model directory of a small model"),
-        ("lines", cli.at_least(20), 1_000_000, "number of lines to translate"),
-        ("batch_size", cli.at_least(1), 256, "sentences per batch"),
+        ("lines", cli.int_range(20), 1_000_000, "number of lines to translate"),
+        ("batch_size", cli.int_range(1), 256, "sentences per batch"),
         ("work_dir", cli.path, None, "directory for temporary files"),
     ).parse_args(argv)
     with (
         tempfile.TemporaryDirectory(dir=args.work_dir) as name,
-        report.reported(args) as result,
+        report.report_at_end(args) as result,
     ):
         row: Result = {}
         result["tables"]["a long text"] = {f"{args.lines:,} lines": row}
@@ -56,7 +56,7 @@ def measure(args: Namespace, folder: Path, row: Result) -> None:
     for figure, lines in ((TENTH, args.lines // 10), (ALL, args.lines)):
         write_lines(source, lines)
         target.unlink(missing_ok=True)
-        usage = usage_of("-m", "t2t_repro.translate", "--beam_size", "1", *flags)
+        usage = measure_usage("-m", "t2t_repro.translate", "--beam_size", "1", *flags)
         row[figure] = usage.memory / 2**20
     row["s"] = usage.seconds
     row["lines/s"] = args.lines / row["s"]

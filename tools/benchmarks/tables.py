@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     different = []
     for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
-        new = with_tables(text, records)
+        new = insert_tables(text, records)
         if new != text:
             different.append(str(page.relative_to(DOCS)))
             if not args.check:
@@ -65,7 +65,7 @@ def read_records() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def with_tables(text: str, records: Sequence[dict[str, str]]) -> str:
+def insert_tables(text: str, records: Sequence[dict[str, str]]) -> str:
     """Returns a page with its tables replaced by the recorded figures.
 
     Raises UserError for a table without records, or a cell with several records.

@@ -24,7 +24,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
-from t2t_repro.training.procedure import batching_of
+from t2t_repro.training.procedure import make_batching_config
 from t2t_repro.training.step import StepResult
 
 FIRST_ID = 3  # After PAD, EOS and the unknown token.
@@ -56,7 +56,7 @@ def train(settings: Mapping[str, Any]) -> None:
         eval_steps=0,
     )
     strategy = strategies.choose("auto", xla=work.xla)
-    config, pairs = batching_of(hparams), random_pairs(work)
+    config, pairs = make_batching_config(hparams), random_pairs(work)
     with strategy.scope(), mixed_precision(hparams.precision):
         model = build_model(hparams, work.vocab_size)
     counter = TokenCounter()
@@ -93,9 +93,9 @@ class TokenCounter(Monitor):
         super().__init__(None, NEVER, 0, sys.stderr)
         self._tokens = 0
 
-    def step_done(self, step: int, result: StepResult | None) -> None:
+    def record_step(self, step: int, result: StepResult | None) -> None:
         """Adds a step's tokens; raises UserError if the step was skipped."""
-        super().step_done(step, result)
+        super().record_step(step, result)
         if result is None:
             raise UserError(f"step {step} was skipped: its loss is not finite")
         self._tokens += round(result.tokens)

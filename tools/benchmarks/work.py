@@ -58,7 +58,7 @@ class Work:
         return self.batch_size // pairs_per_row * self.packed_length
 
 
-def work_of(size: str, batch_size: int, length: int, vocab_size: int) -> Work:
+def make_workload(size: str, batch_size: int, length: int, vocab_size: int) -> Work:
     """Returns the workload of a hyper-parameter set."""
     values = hparams.load(size)
     names = ("d_model", "d_ff", "num_heads", "num_layers")

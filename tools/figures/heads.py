@@ -31,7 +31,7 @@ def attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
 
 
 @contextmanager
-def silenced(attention: MultiHeadAttention, head: int) -> Iterator[None]:
+def silence(attention: MultiHeadAttention, head: int) -> Iterator[None]:
     """Silences a head in this context by zeroing its rows of the output projection.
 
     The output projection adds up the heads (paper section 3.2.2).
@@ -68,7 +68,7 @@ def bleu_without_each(
         values = np.zeros((len(layers), layers[0].num_heads))
         for layer, attention in enumerate(layers):
             for head in range(attention.num_heads):
-                with silenced(attention, head):
+                with silence(attention, head):
                     values[layer, head] = bleu() - whole
                 change = f"{values[layer, head]:+.2f}"
                 log(f"{kind}, layer {layer + 1} without head {head + 1}: {change}")

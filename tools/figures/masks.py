@@ -21,7 +21,7 @@ RADIUS = 2
 
 def visible() -> dict[str, npt.NDArray[np.bool_]]:
     """Returns the package's masks by name: bool (queries, keys), True if visible."""
-    from t2t_repro.layers.local_attention import near
+    from t2t_repro.layers.local_attention import mask_distant_keys
     from t2t_repro.layers.masks import causal_mask, padding_mask
 
     length = len(INPUTS)
@@ -29,7 +29,9 @@ def visible() -> dict[str, npt.NDArray[np.bool_]]:
     positions = np.arange(length)
     padding = np.repeat(padding_mask(np.array([INPUTS]))[0], length, axis=0)
     causal = np.array(causal_mask(length)[0])
-    nearby = np.array(near(None, positions[None, :] - positions[:, None], RADIUS))
+    nearby = np.array(
+        mask_distant_keys(None, positions[None, :] - positions[:, None], RADIUS)
+    )
     return {
         "encoder and decoder to encoder:\npadding is hidden": padding,
         "decoder: later positions are hidden": causal,

@@ -50,7 +50,7 @@ def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.f
 
     from t2t_repro.batches import packed_batch, pipeline
     from t2t_repro.runs.model_dir import build_model
-    from t2t_repro.training.procedure import batching_of
+    from t2t_repro.training.procedure import make_batching_config
     from t2t_repro.training.step import TrainStep
 
     model = build_model(hparams, data.tokenizer.vocab_size)
@@ -60,7 +60,7 @@ def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.f
         input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)],
         autograph=False,
     )
-    batches = pipeline.batches(data.train, batching_of(hparams), hparams.seed)
+    batches = pipeline.batches(data.train, make_batching_config(hparams), hparams.seed)
     values = [
         float(update(batch, tf.constant(number))[0])
         for number, batch in enumerate(batches.take(steps))
@@ -68,7 +68,7 @@ def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.f
     return np.array(values)
 
 
-def smoothed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def smooth(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Returns the moving average over `SMOOTHED` values."""
     return np.convolve(values, np.full(SMOOTHED, 1 / SMOOTHED), "valid")
 
@@ -93,7 +93,7 @@ def draw(
     figure, (axes,) = style.panels(1, width=5.5, height=3.4)
     facts = {}
     for number, (name, hparams) in enumerate(hparams_by_name.items()):
-        curve = smoothed(losses(hparams, data, steps))
+        curve = smooth(losses(hparams, data, steps))
         facts[name] = {"first": float(curve[0]), "last": float(curve[-1])}
         log(f"{name}: loss {curve[0]:.3f} at the start, {curve[-1]:.3f} at the end")
         at = np.arange(len(curve)) + SMOOTHED

@@ -33,7 +33,7 @@ def padded_batch(fraction: float, seed: int = 1, others_seed: int = 1) -> Any:
     return batch
 
 
-def normalized(kind: str, batch: Any) -> Any:
+def normalize(kind: str, batch: Any) -> Any:
     """Normalizes a batch and returns the vectors of its first sentence.
 
     Args:
@@ -59,7 +59,7 @@ def normalized(kind: str, batch: Any) -> Any:
 
 def change(kind: str, batch: Any, other: Any) -> float:
     """Returns the change of the first sentence between two batches (RMS)."""
-    difference = normalized(kind, batch) - normalized(kind, other)
+    difference = normalize(kind, batch) - normalize(kind, other)
     return float(np.sqrt((difference**2).mean()))
 
 

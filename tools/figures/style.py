@@ -45,7 +45,7 @@ _SETTINGS: Any = {
 }
 
 
-def checked_folder(output_dir: str) -> Path:
+def check_folder(output_dir: str) -> Path:
     """Returns the folder for figures.
 
     Raises UserError if it is a file or if Matplotlib is not installed.
@@ -61,7 +61,7 @@ def checked_folder(output_dir: str) -> Path:
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def use_style() -> Iterator[None]:
     """Applies the style to figures drawn in this context."""
     import matplotlib
 
@@ -101,7 +101,7 @@ def draw_bars(axes: Axes, heights: dict[str, float], labels: list[str]) -> None:
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Writes a figure drawn in `styled` as PNG and SVG; returns both paths."""
+    """Writes a figure drawn in `use_style` as PNG and SVG; returns both paths."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     figure.savefig(paths[0], metadata={"Software": None})
     figure.savefig(paths[1], metadata={"Date": None})

@@ -34,12 +34,12 @@ def check_training(sheet: Sheet, case: Sheet) -> None:
     for number in range(training.updates):
         training.update(number)
     additions = training.additions.gradients
-    for name, value in training.in_t2t(training.weights()).items():
+    for name, value in training.convert_to_t2t(training.weights()).items():
         sheet.compare(name, value, additions)
     # A square has twice the relative error of its root, as after four times as many
     # additions.
     for kind, slot, count in (("m", "Adam", additions), ("v", "Adam_1", 4 * additions)):
-        for name, value in training.in_t2t(training.moments(kind)).items():
+        for name, value in training.convert_to_t2t(training.moments(kind)).items():
             sheet.compare(f"training/{name}/{slot}", value, count)
     hparams = training.hparams
     # tensor2tensor stores the powers of the betas for the next step.

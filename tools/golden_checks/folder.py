@@ -28,24 +28,24 @@ _CHECKPOINTS_OF = "_ckpt"  # CASE_ckpt/ holds the checkpoints of CASE.npz.
 _READ_BY_OTHERS = (".md", ".txt", ".subwords")
 
 
-def checked(folder: Path) -> Iterator[Sheet]:
+def check_files(folder: Path) -> Iterator[Sheet]:
     """Checks the files of a folder and yields the sheet of each.
 
     Raises UserError if a file is damaged or of an unknown kind.
     """
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            yield from _checked_checkpoints(path)
+            yield from _check_checkpoints(path)
         elif path.suffix == ".npz":
-            yield _checked(path, _read_arrays(path))
+            yield _check_file(path, _read_arrays(path))
         elif path.suffix == ".json":
             values = texts.columns(_read_json(path))
-            yield _checked(path, Sheet(path.name, values))
+            yield _check_file(path, Sheet(path.name, values))
         elif path.suffix not in _READ_BY_OTHERS:
             raise UserError(f"{path}: unknown kind of file; remove it from the folder")
 
 
-def _checked(path: Path, sheet: Sheet) -> Sheet:
+def _check_file(path: Path, sheet: Sheet) -> Sheet:
     """Checks a file by the first kind that its contents match."""
     for array, check in (
         ("logits", model_cases.check),
@@ -66,7 +66,7 @@ def _checked(path: Path, sheet: Sheet) -> Sheet:
     )
 
 
-def _checked_checkpoints(folder: Path) -> Iterator[Sheet]:
+def _check_checkpoints(folder: Path) -> Iterator[Sheet]:
     prefixes = sorted(path.with_suffix("") for path in folder.glob("*.index"))
     sheets = {p: checkpoints.read(p, f"{folder.name}/{p.name}") for p in prefixes}
     if not sheets:

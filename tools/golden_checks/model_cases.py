@@ -9,16 +9,16 @@ import numpy as np
 import tensorflow as tf
 
 from golden_checks.rounding import POSITION, model_additions
-from golden_checks.sheet import Sheet, largest_magnitude, padded
-from golden_checks.t2t_variables import assign_from_t2t, to_t2t
+from golden_checks.sheet import Sheet, largest_magnitude, pad
+from golden_checks.t2t_variables import assign_from_t2t, convert_to_t2t
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult, decode_batch
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.tensor2tensor.hparams import to_hparams
+from t2t_repro.interop.tensor2tensor.hparams import translate_hparams
 from t2t_repro.interop.tensor2tensor.variable_names import t2t_name
 from t2t_repro.layers.label_smoothing import smoothed_cross_entropy
-from t2t_repro.layers.masks import both, segment_mask
+from t2t_repro.layers.masks import combine_masks, segment_mask
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
@@ -44,14 +44,14 @@ def build(
 ) -> tuple[Transformer, HParams]:
     """Builds a case's model from the `var/` arrays and compares all of them."""
     t2t = json.loads(str(sheet.take("hparams_json")))
-    hparams = to_hparams(t2t, vocab_size, int(sheet.take("target_space_id")))
+    hparams = translate_hparams(t2t, vocab_size, int(sheet.take("target_space_id")))
     model = Transformer.from_hparams(hparams, vocab_size, target_vocab_size)
     model.build()
     variables = named_variables(model)
     assign_from_t2t(model, sheet.group("var/"), hparams.norm)
     shards = int(t2t["symbol_modality_num_shards"])
     values = {name: v.value.numpy() for name, v in variables.items()}
-    for name, value in to_t2t(values, hparams.norm, shards).items():
+    for name, value in convert_to_t2t(values, hparams.norm, shards).items():
         sheet.compare(f"var/{name}", value)
     return model, hparams
 
@@ -122,7 +122,7 @@ class _Case:
             decoder_input,
             encoder_output,
             segment_mask(target[1], target[1]),
-            both(segment_mask(target[1], source[1]), mask),
+            combine_masks(segment_mask(target[1], source[1]), mask),
         )
         return encoder_output, decoder_input, decoder_output
 
@@ -180,7 +180,7 @@ class _Case:
             ids, scores = self._search(limit, DecodingConfig(1, 0.0))
             is_end = sheet.take("greedy_ids") == 1
             length, mask = is_end.shape[1], np.cumsum(is_end, axis=1) - is_end == 0
-            ours = padded(np.asarray(ids[:, 0, :length]), length)
+            ours = pad(np.asarray(ids[:, 0, :length]), length)
             sheet.compare("greedy_ids", ours, mask=mask)
             compare_scores("greedy_scores", scores[:, 0])
 

@@ -7,7 +7,7 @@ import re
 
 from golden_checks.sheet import Sheet
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
-from t2t_repro.interop.tensor2tensor.hparams import to_hparams
+from t2t_repro.interop.tensor2tensor.hparams import translate_hparams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
@@ -37,7 +37,7 @@ def check(sheet: Sheet) -> None:
         raise UserError(f"{sheet.file}: the file name must end in _vocabSIZE.json")
     vocab_size = int(match[1])
     for name in sheet.arrays:
-        hparams = to_hparams(t2t_sets.load(name), vocab_size)
+        hparams = translate_hparams(t2t_sets.load(name), vocab_size)
         model = Transformer.from_hparams(hparams, vocab_size)
         model.build()
         sizes = {n: math.prod(v.shape) for n, v in named_variables(model).items()}

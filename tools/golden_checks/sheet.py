@@ -120,7 +120,7 @@ class Sheet:
         """Compares ids for equality after padding the shorter array with PAD."""
         theirs, mine = np.asarray(self.take(name)), np.asarray(ours)
         length = max(theirs.shape[-1], mine.shape[-1])
-        difference = _difference(padded(mine, length), padded(theirs, length))
+        difference = _difference(pad(mine, length), pad(theirs, length))
         self._findings[name] = Finding(self.file, name, difference)
 
     def compare_equal(self, name: str, ours: Any) -> None:
@@ -138,7 +138,7 @@ class Sheet:
         ]
 
 
-def padded(ids: Array, length: int) -> Array:
+def pad(ids: Array, length: int) -> Array:
     """Pads the last axis with PAD to a length."""
     return np.pad(ids, [(0, 0)] * (ids.ndim - 1) + [(0, length - ids.shape[-1])])
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from t2t_repro.interop.tensor2tensor.variable_names import (
     TABLES,
-    from_t2t,
+    convert_from_t2t,
     t2t_name,
     t2t_table_scope,
 )
@@ -17,10 +17,10 @@ from t2t_repro.models.variables import named_variables
 _TABLE = re.compile(r"transformer/symbol_modality_(\d+)_\d+/(\w+)/weights_\d+")
 
 
-def to_t2t(
+def convert_to_t2t(
     values: dict[str, np.ndarray], norm: str, num_shards: int = 16
 ) -> dict[str, np.ndarray]:
-    """Returns tensor2tensor's variables by name; the inverse of `from_t2t`.
+    """Returns tensor2tensor's variables by name; the inverse of `convert_from_t2t`.
 
     Args:
         values: Values by our variable names.
@@ -50,7 +50,7 @@ def assign_from_t2t(model: Transformer, t2t: dict[str, np.ndarray], norm: str) -
     """
     variables = named_variables(model)
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
-    for name, value in from_t2t(t2t, shapes, norm).items():
+    for name, value in convert_from_t2t(t2t, shapes, norm).items():
         variables[name].assign(value)
 
 

@@ -12,7 +12,7 @@ from golden_checks.sheet import Sheet, largest_magnitude
 from golden_checks.t2t_batching import t2t_batching
 from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
-from t2t_repro.interop.tensor2tensor.hparams import to_hparams
+from t2t_repro.interop.tensor2tensor.hparams import translate_hparams
 from t2t_repro.layers.position import sinusoid
 from t2t_repro.training.losses import smoothed_cross_entropy
 from t2t_repro.training.schedules import Schedule
@@ -47,7 +47,7 @@ def _check_rates(sheet: Sheet) -> None:
         # Some sets have optimizers that t2t_repro lacks; only their learning rates are
         # compared.
         values = {key: t2t[key] for key in t2t if _RATE_KEYS.fullmatch(key)}
-        hparams = to_hparams(values, vocab_size=3)
+        hparams = translate_hparams(values, vocab_size=3)
         schedule = Schedule.from_hparams(hparams)
         # tensor2tensor counts micro-batches of accumulated gradients as steps.
         count = max(int(t2t.get("optimizer_multistep_accumulate_steps") or 1), 1)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from golden_checks.packing import pack_pairs
 from golden_checks.sheet import Sheet
 from golden_checks.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
-from t2t_repro.problems.trees import read_tree, tags_of
+from t2t_repro.problems.trees import read_tree, write_tags
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -74,7 +74,7 @@ def words_and_tags(tree: str) -> tuple[str, str]:
     Raises UserError if the text is not a tree.
     """
     marks, words = read_tree(tree)
-    return " ".join(words), " ".join(tags_of(marks[1:-1]))
+    return " ".join(words), " ".join(write_tags(marks[1:-1]))
 
 
 def check_subwords(folder: Path, sheet: Sheet) -> None:
@@ -94,7 +94,7 @@ def check_subwords(folder: Path, sheet: Sheet) -> None:
         )
     tokenizer = load_tokenizer(existing[0])
     texts, ids = sheet.take("cases/text"), sheet.take("cases/ids")
-    sheet.compare_equal("cases/ids", _encoded(tokenizer, texts))
+    sheet.compare_equal("cases/ids", _encode(tokenizer, texts))
     sheet.compare_equal("cases/tokens", [split_words(text) for text in texts])
     decoded = tokenizer.decode(tf.ragged.constant(ids, tf.int32, ragged_rank=1))
     ours = [text.decode() for text in decoded.numpy()]
@@ -117,10 +117,10 @@ def check_built_vocabulary(folder: Path, sheet: Sheet) -> None:
             "built_from.txt; copy both files again"
         )
     sheet.take("max_subtoken_length")  # no effect: all words of the text are shorter
-    sheet.compare_equal("cases/ids", _encoded(tokenizer, sheet.take("cases/text")))
+    sheet.compare_equal("cases/ids", _encode(tokenizer, sheet.take("cases/text")))
 
 
-def _encoded(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+def _encode(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
     """Encodes texts and removes EOS, which tensor2tensor's encoder does not add."""
     rows = tokenizer.encode(tf.constant(texts)).to_list()
     assert all(row[-1] == EOS_ID for row in rows)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from golden_checks.model_cases import build
 from golden_checks.rounding import model_additions
 from golden_checks.sheet import Array, Sheet
-from golden_checks.t2t_variables import to_t2t, vocab_sizes
+from golden_checks.t2t_variables import convert_to_t2t, vocab_sizes
 from golden_checks.tables import RATE
 from t2t_repro.batches import packed_batch
 from t2t_repro.models.variables import named_variables
@@ -23,13 +23,13 @@ def check(sheet: Sheet) -> None:
     training = Training(sheet)
     results = []
     for number in range(training.updates):
-        gradients = training.in_t2t(training.gradients(number))
+        gradients = training.convert_to_t2t(training.gradients(number))
         additions = training.additions.gradients
         _compare_group(sheet, f"step{number}/grad/", gradients, additions)
         if number == 0:
             _compare_group(sheet, "grad0/", gradients, additions)
         results.append(training.update(number))
-        after = training.in_t2t(training.weights())
+        after = training.convert_to_t2t(training.weights())
         _compare_group(sheet, f"step{number}/after/", after, additions)
     _compare_group(sheet, "final/", after, additions)
     loss, _, _, norm, rate = np.array(results).T
@@ -116,9 +116,9 @@ class Training:
         gradients = tape.gradient(loss, variables)
         return {n: tf.convert_to_tensor(g).numpy() for n, g in gradients.items()}
 
-    def in_t2t(self, values: dict[str, Array]) -> dict[str, Array]:
+    def convert_to_t2t(self, values: dict[str, Array]) -> dict[str, Array]:
         """Returns values by tensor2tensor's names, with embedding tables in shards."""
-        return to_t2t(values, self.hparams.norm, self._shards)
+        return convert_to_t2t(values, self.hparams.norm, self._shards)
 
 
 def _compare_group(

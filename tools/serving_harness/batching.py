@@ -162,7 +162,7 @@ class Batcher:
                 while (batch := self._next()) is None:
                     if self._stopping:
                         return
-                    self._changed.wait(self._until_a_timeout())
+                    self._changed.wait(self._remaining_seconds())
             self._process(batch)
 
     def _next(self) -> _Batch | None:
@@ -181,7 +181,7 @@ class Batcher:
         batch.closed = True
         return batch
 
-    def _until_a_timeout(self) -> float | None:
+    def _remaining_seconds(self) -> float | None:
         """Returns the seconds until the next timeout; None if no batch is waiting."""
         timeout = self._parameters.batch_timeout_micros / 1e6
         times = [queue[0].opened for queue in self._queues.values() if queue]
@@ -229,7 +229,7 @@ def merge(requests: Sequence[Arrays], rows: int, pad: bool) -> dict[str, np.ndar
         tensors = [request[name] for request in requests]
         if pad:
             shape = np.max([tensor.shape for tensor in tensors], axis=0)
-            tensors = [_padded(tensor, shape[1:]) for tensor in tensors]
+            tensors = [_pad(tensor, shape[1:]) for tensor in tensors]
         elif len({tensor.shape[1:] for tensor in tensors}) > 1:
             raise failed(
                 f"Tensors with name '{name}' from different tasks have different "
@@ -263,7 +263,7 @@ def split(
     ]
 
 
-def _padded(tensor: np.ndarray, shape: np.ndarray) -> np.ndarray:
+def _pad(tensor: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """Pads all axes but the first with the tensor's first element."""
     missing = shape - tensor.shape[1:]
     if not missing.any():

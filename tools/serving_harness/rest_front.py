@@ -78,7 +78,7 @@ def answer(service: Service, body: bytes) -> dict[str, Any]:
     outputs = service.predict(
         name, read(request["inputs" if by_columns else "instances"], signature)
     )
-    lists = {key: _to_json(value) for key, value in outputs.items()}
+    lists = {key: _convert_to_json(value) for key, value in outputs.items()}
     if by_columns:
         return {"outputs": lists if len(lists) > 1 else next(iter(lists.values()))}
     rows = [
@@ -170,7 +170,7 @@ def _is_bytes(value: Any) -> bool:
     )
 
 
-def _to_json(array: np.ndarray) -> Any:
+def _convert_to_json(array: np.ndarray) -> Any:
     """Converts an array to lists; its strings must be UTF-8."""
     if array.dtype == np.object_:
         decoded = [value.decode() for value in array.ravel()]

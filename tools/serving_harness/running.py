@@ -21,7 +21,7 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def serving(
+def serve(
     export_dir: Path,
     model_name: str,
     batching: BatchingParameters | None = None,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from table1.layers import CONVOLUTIONAL, RECURRENT, Layer, Sizes, example, layer_of
+from table1.layers import CONVOLUTIONAL, RECURRENT, Layer, Sizes, example, make_layer
 
 Reach = npt.NDArray[np.bool_]
 Kernel = npt.NDArray[np.float32]
@@ -24,7 +24,7 @@ _MATMULS = {"MatMul", "BatchMatMul", "BatchMatMulV2", "Einsum", "Conv2D"}
 
 def sequential_operations(kind: str, n: int, sizes: Sizes) -> int:
     """Returns the number of matmuls on the longest path through a layer's graph."""
-    layer = layer_of(kind, sizes, unroll=True)
+    layer = make_layer(kind, sizes, unroll=True)
     spec = tf.TensorSpec([1, n, sizes.d])
     traced = tf.function(layer, autograph=False).get_concrete_function(spec)
     longest: dict[str, int] = {}
@@ -107,14 +107,14 @@ def path_length(kind: str, n: int, sizes: Sizes) -> int:
     everything = np.ones((n, n), bool)
     if kind == RECURRENT:
         step = reach(step_of_recurrence(sizes.d), n, sizes.d)
-        return _layers_needed(repeat(step), np.tril(everything))
+        return _count_layers(repeat(step), np.tril(everything))
     if kind == CONVOLUTIONAL:
-        return _layers_needed(_dilated(n, sizes), np.tril(everything))
-    one_layer = reach(layer_of(kind, sizes), n, sizes.d)
-    return _layers_needed(repeat(one_layer), everything)
+        return _count_layers(_grow_dilation(n, sizes), np.tril(everything))
+    one_layer = reach(make_layer(kind, sizes), n, sizes.d)
+    return _count_layers(repeat(one_layer), everything)
 
 
-def _dilated(n: int, sizes: Sizes) -> Iterator[Reach]:
+def _grow_dilation(n: int, sizes: Sizes) -> Iterator[Reach]:
     """Yields the dependencies of convolutions of increasing dilation."""
     shape = (sizes.kernel, sizes.d, sizes.d)
     kernel = np.random.default_rng(3).normal(size=shape).astype("float32")
@@ -122,7 +122,7 @@ def _dilated(n: int, sizes: Sizes) -> Iterator[Reach]:
         yield reach(dilated_convolution(kernel, sizes.kernel**power), n, sizes.d)
 
 
-def _layers_needed(layers: Iterator[Reach], required: Reach) -> int:
+def _count_layers(layers: Iterator[Reach], required: Reach) -> int:
     """Returns the number of layers until the `required` dependencies exist."""
     reached = np.eye(len(required), dtype=bool)
     for number in range(len(required) + 1):

@@ -10,7 +10,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.fast.local_attention import nearby_values, nearby_weights, windows_of
+from t2t_repro.fast.local_attention import (
+    compute_windows,
+    nearby_values,
+    nearby_weights,
+)
 from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
 
 Layer = Callable[[tf.Tensor], tf.Tensor]
@@ -73,7 +77,7 @@ class Sizes:
         return 2 * self.radius + 1
 
 
-def layer_of(kind: str, sizes: Sizes, unroll: bool = False) -> Layer:
+def make_layer(kind: str, sizes: Sizes, unroll: bool = False) -> Layer:
     """Returns a layer with random weights: a function of float32 (batch, n, d).
 
     Args:
@@ -108,14 +112,14 @@ def _plain_attention(x: tf.Tensor) -> tf.Tensor:
 def _restricted_attention(x: tf.Tensor, radius: int) -> tf.Tensor:
     """Computes `_plain_attention` within a radius."""
     head = x[:, None]
-    windows = windows_of(x.shape[1], radius)
+    windows = compute_windows(x.shape[1], radius)
     weights = nearby_weights(head * x.shape[-1] ** -0.5, head, None, windows)
     return nearby_values(weights, head, windows)[:, 0]
 
 
 def multiply_adds(kind: str, n: int, sizes: Sizes) -> int:
     """Returns the number of multiplications in a layer's matmuls over n positions."""
-    d, windows = sizes.d, windows_of(n, sizes.radius)
+    d, windows = sizes.d, compute_windows(n, sizes.radius)
     return {
         "self-attention": 2 * n * n * d,
         RECURRENT: 2 * n * d * d,

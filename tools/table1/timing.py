@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from table1.layers import Sizes, example, layer_of
+from table1.layers import Sizes, example, make_layer
 
 
 def seconds(kind: str, n: int, sizes: Sizes, repeats: int) -> float:
@@ -18,7 +18,7 @@ def seconds(kind: str, n: int, sizes: Sizes, repeats: int) -> float:
     on an idle machine. The batch size is 1. The result is the minimum over `repeats`
     runs after a warm-up.
     """
-    run = tf.function(layer_of(kind, sizes), autograph=False)
+    run = tf.function(make_layer(kind, sizes), autograph=False)
     x = example(n, sizes.d)
     run(x).numpy()
     times = []
@@ -49,7 +49,7 @@ def crossover(
     return None
 
 
-def doubled(sizes: Sequence[int], costs: Sequence[float]) -> float:
+def compute_growth(sizes: Sequence[int], costs: Sequence[float]) -> float:
     """Returns the growth factor of a cost when its size doubles.
 
     The factor is computed from the last two sizes.

@@ -45,7 +45,7 @@ class ArrayStore:
         self._dtypes = dtypes
 
     @classmethod
-    def of_arrays(
+    def from_arrays(
         cls,
         file: Path,
         arrays: Mapping[str, np.ndarray],
@@ -125,7 +125,7 @@ class ArrayStore:
             )
 
 
-def some(names: Iterable[object], most: int = 4) -> str:
+def format_names(names: Iterable[object], most: int = 4) -> str:
     """Lists the first `most` names and counts the others, e.g. `a, b and 3 more`."""
     listed = [str(name) for name in names]
     more = len(listed) - most

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from t2t_repro.interop.formats.array_store import FLOATS, ArrayStore, some
+from t2t_repro.interop.formats.array_store import FLOATS, ArrayStore, format_names
 from t2t_repro.interop.formats.text import reject_pointer
 from t2t_repro.runs.checkpoints import TensorFile
 from t2t_repro.system.errors import UserError
@@ -54,7 +54,7 @@ def find(path: Path) -> Path:
     if newest in prefixes:
         return newest
     if len(prefixes) != 1:
-        names = some([prefix.name for prefix in prefixes]) or "no checkpoint"
+        names = format_names([prefix.name for prefix in prefixes]) or "no checkpoint"
         raise UserError(
             f"--checkpoint {path} contains {names}; give the prefix of one checkpoint"
         )

@@ -209,7 +209,9 @@ _ACTIONS: dict[str, Callable[[_Stack], None]] = {
     "EMPTY_DICT": lambda stack: stack.push({}),
     "SETITEM": lambda stack: stack.set_items(stack.pop(2)),
     "SETITEMS": lambda stack: stack.set_items(stack.pop_to_mark()),
-    "STACK_GLOBAL": lambda stack: stack.push(_known(" ".join(map(str, stack.pop(2))))),
+    "STACK_GLOBAL": lambda stack: stack.push(
+        _check_known(" ".join(map(str, stack.pop(2))))
+    ),
     "BINPERSID": lambda stack: stack.push(_storage(*stack.pop(1))),
     "REDUCE": lambda stack: stack.push(_call(*stack.pop(2))),
     "BUILD": _Stack.ignore_attributes,
@@ -230,7 +232,7 @@ def _interpret(contents: bytes) -> Any:
         elif name in _LITERALS:
             stack.push(argument)
         elif name == "GLOBAL":
-            stack.push(_known(str(argument)))
+            stack.push(_check_known(str(argument)))
         elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
             memo[len(memo) if argument is None else argument] = stack.items[-1]
         elif name in ("BINGET", "LONG_BINGET"):
@@ -242,7 +244,7 @@ def _interpret(contents: bytes) -> Any:
     raise ValueError("pickle without STOP")
 
 
-def _known(name: str) -> str:
+def _check_known(name: str) -> str:
     """Returns the module and name of a Python object, separated by a space.
 
     The object itself is never looked up.

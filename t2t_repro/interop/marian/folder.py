@@ -17,18 +17,18 @@ from t2t_repro.interop.formats.npz import read_npz
 from t2t_repro.interop.marian.model import MarianModel
 from t2t_repro.interop.marian.options import (
     OPTIONS,
-    described_model,
-    gelu_of_version,
-    options_in,
+    parse_options,
     read_yaml,
     reject_unsupported,
+    select_gelu,
+    translate_options,
     unused_options,
 )
 from t2t_repro.interop.marian.search import marian_search
 from t2t_repro.interop.vocabulary import (
     Vocabularies,
     Vocabulary,
-    ordered_vocabulary,
+    order_vocabulary,
     piece_vocabulary,
 )
 from t2t_repro.system.errors import UserError
@@ -55,14 +55,14 @@ def read_marian(
     settings_file, settings = _decoder_settings(folder, decoder_yml)
     weights_file = _weights_file(folder, settings_file, settings)
     arrays = read_npz(weights_file)
-    options = options_in(weights_file, arrays.pop(OPTIONS, None))
+    options = parse_options(weights_file, arrays.pop(OPTIONS, None))
     reject_unsupported(weights_file, options)
-    store = ArrayStore.of_arrays(weights_file, arrays, ("float16", "float32"))
-    hparams = described_model(weights_file, options, activation)
+    store = ArrayStore.from_arrays(weights_file, arrays, ("float16", "float32"))
+    hparams = translate_options(weights_file, options, activation)
     tables = _tables(store, hparams["d_model"], options)
     search, unused_search = marian_search(folder, settings)
     unused = {"options of the training": sorted(unused_options(options))}
-    if activation is not None and (gelu := gelu_of_version(options)) != activation:
+    if activation is not None and (gelu := select_gelu(options)) != activation:
         unused["the GELU of its version of Marian"] = [] if gelu is None else [gelu]
     return MarianModel(
         program="Marian",
@@ -93,7 +93,7 @@ def _decoder_settings(folder: Path, name: str | None) -> tuple[Path, Mapping[str
     return path, read_yaml(path)
 
 
-def _file_in(folder: Path, settings_file: Path, name: Any) -> Path:
+def _find_file(folder: Path, settings_file: Path, name: Any) -> Path:
     """Returns the path of a file in the folder that the settings name.
 
     The directory part of the name is ignored, because it may come from the training
@@ -121,7 +121,7 @@ def _weights_file(
             f"{settings_file}: models must name one file, not {models!r:.80}; import "
             "the models of an ensemble one by one"
         )
-    path = _file_in(folder, settings_file, models[0])
+    path = _find_file(folder, settings_file, models[0])
     if path.suffix != ".npz":
         raise UserError(
             f"{path}: only Marian's .npz format is supported; use the .npz file from "
@@ -134,13 +134,13 @@ def _tables(store: ArrayStore, d_model: int, options: Mapping[str, str]) -> Tabl
     """Returns the embedding tables and the softmax bias."""
     shared = store.take_optional("Wemb", None, d_model)
 
-    def own_or_shared(name: str) -> np.ndarray:
+    def take_or_share(name: str) -> np.ndarray:
         table = store.take_optional(name, None, d_model)
         if table is None:
             table = shared
         return store.take(name) if table is None else table
 
-    source, target = own_or_shared("encoder_Wemb"), own_or_shared("decoder_Wemb")
+    source, target = take_or_share("encoder_Wemb"), take_or_share("decoder_Wemb")
     softmax = store.take_optional("decoder_ff_logit_out_Wt", None, d_model)
     transposed = store.take_optional("decoder_ff_logit_out_W", d_model, None)
     if softmax is None:
@@ -163,7 +163,7 @@ def _vocabularies(
             f"{settings_file}: vocabs must name two files, of source and target, not "
             f"{names!r:.80}; models with several sources are not supported"
         )
-    source, target = (_file_in(folder, settings_file, name) for name in names)
+    source, target = (_find_file(folder, settings_file, name) for name in names)
     is_shared = source == target
     return Vocabularies(_vocabulary(source), None if is_shared else _vocabulary(target))
 
@@ -176,4 +176,4 @@ def _vocabulary(path: Path) -> Vocabulary:
             f"{path}: only vocabularies in YAML (*.vocab.yml) and SentencePiece models "
             "(*.spm) are supported; use a model with such a vocabulary"
         )
-    return ordered_vocabulary(path, read_yaml(path))
+    return order_vocabulary(path, read_yaml(path))

@@ -6,7 +6,7 @@ from typing import Any
 from t2t_repro.interop.marian.folder import read_marian
 from t2t_repro.interop.marian.model import MarianModel
 from t2t_repro.interop.marian.transformers_folder import CONFIG, read_transformers
-from t2t_repro.interop.source import Source, with_training
+from t2t_repro.interop.source import Source, add_training_defaults
 from t2t_repro.interop.stack_weights import take_stacks
 from t2t_repro.interop.vocabulary import read_piece_model
 from t2t_repro.system.errors import UserError
@@ -51,7 +51,7 @@ def read(
     if model.hparams["position"] == "none":
         conventions = conventions | {"position": "none"}
     described = model.hparams | conventions | model.tables.tying() | model.search
-    hparams = with_training(
+    hparams = add_training_defaults(
         f"--folder {folder}",
         described
         | {
@@ -85,7 +85,7 @@ def read(
         unused=model.unused,
         every_array=model.every_array,
         languages=model.languages,
-        pieces_known=model.vocabularies.pieces_known(piece_models),
+        pieces_known=model.vocabularies.count_known_pieces(piece_models),
         notes=() if None not in piece_models else (_PREPROCESSED,),
     )
 

@@ -40,14 +40,14 @@ def read_yaml(path: Path) -> Settings:
     """
     text = read_text(path)
     try:
-        return parsed_yaml(text)
+        return parse_yaml(text)
     except (yaml.YAMLError, RecursionError):
         raise UserError(f"{path} is not valid YAML; download it again") from None
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
 
 
-def parsed_yaml(text: str) -> Settings:
+def parse_yaml(text: str) -> Settings:
     """Parses YAML text whose values are strings or lists of strings.
 
     Raises:
@@ -72,7 +72,7 @@ def parsed_yaml(text: str) -> Settings:
     return settings
 
 
-def options_in(path: Path, text: np.ndarray | None) -> dict[str, str]:
+def parse_options(path: Path, text: np.ndarray | None) -> dict[str, str]:
     """Parses Marian's options, which the weight file contains as an array.
 
     Args:
@@ -88,7 +88,7 @@ def options_in(path: Path, text: np.ndarray | None) -> dict[str, str]:
     try:
         if text is None or text.dtype.itemsize != 1:
             raise ValueError
-        options = parsed_yaml(text.tobytes().rstrip(b"\0").decode())
+        options = parse_yaml(text.tobytes().rstrip(b"\0").decode())
     except (ValueError, yaml.YAMLError, RecursionError):
         raise UserError(
             f"{path}: {OPTIONS}, the options of the training, is missing or damaged; "
@@ -122,7 +122,7 @@ def unused_options(options: Mapping[str, str]) -> list[str]:
     ]
 
 
-def described_model(
+def translate_options(
     path: Path, options: Mapping[str, str], activation: str | None
 ) -> dict[str, Any]:
     """Translates Marian's options into hyper-parameters of the model.
@@ -163,7 +163,7 @@ def described_model(
     }
 
 
-def gelu_of_version(options: Mapping[str, str]) -> str | None:
+def select_gelu(options: Mapping[str, str]) -> str | None:
     """Returns the GELU variant that the recorded version of Marian computes.
 
     Returns None if the model does not use GELU or the version is not recorded.
@@ -188,7 +188,7 @@ def _activation(path: Path, options: Mapping[str, str], flag: str | None) -> str
             f"{path}: transformer-ffn-activation: {name}, but --activation {flag}; "
             f"the flag must be {' or '.join(GELUS)}, and only for models with gelu"
         )
-    activation = flag or (name if name != "gelu" else gelu_of_version(options))
+    activation = flag or (name if name != "gelu" else select_gelu(options))
     if activation is None:
         raise UserError(
             f"{path} does not record the version of Marian; give --activation "

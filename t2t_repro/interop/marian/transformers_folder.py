@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from t2t_repro.interop.embedding_tables import Tables
-from t2t_repro.interop.formats.array_store import Arrays, ArrayStore, some
+from t2t_repro.interop.formats.array_store import Arrays, ArrayStore, format_names
 from t2t_repro.interop.formats.safetensors import read_safetensors
 from t2t_repro.interop.formats.text import own_tables, read_json
 from t2t_repro.interop.formats.torch_file import read_torch
@@ -21,7 +21,7 @@ from t2t_repro.interop.vocabulary import (
     UNKNOWN,
     Vocabularies,
     Vocabulary,
-    ordered_vocabulary,
+    order_vocabulary,
 )
 from t2t_repro.system.errors import UserError
 
@@ -160,9 +160,9 @@ def _weights(folder: Path) -> ArrayStore:
     ):
         path, index = folder / name, folder / f"{name}.index.json"
         if path.is_file():
-            return ArrayStore.of_arrays(path, read(path))
+            return ArrayStore.from_arrays(path, read(path))
         if index.is_file():
-            return ArrayStore.of_arrays(index, _read_parts(index, read))
+            return ArrayStore.from_arrays(index, _read_parts(index, read))
     raise UserError(
         f"--folder {folder} contains {CONFIG}, but neither model.safetensors nor "
         "pytorch_model.bin, whole or in parts with an index.json; download one of "
@@ -197,8 +197,8 @@ def _read_parts(index: Path, read: Callable[[Path], Arrays]) -> Arrays:
         listed = {key for key, file in files.items() if file == name}
         if wrong := sorted(listed ^ part.keys()):
             raise UserError(
-                f"{index} and {name} list different arrays ({some(wrong)}); download "
-                "both again"
+                f"{index} and {name} list different arrays ({format_names(wrong)}); "
+                "download both again"
             )
         arrays |= part
     return arrays
@@ -283,8 +283,8 @@ def _vocabularies(
     target = _vocabulary(path, tables.target, config) if path.is_file() else None
     if ids and target:
         raise UserError(
-            f"--folder {folder}: added tokens ({some(ids)}) are only supported in "
-            f"models without {path.name}; use the model without them"
+            f"--folder {folder}: added tokens ({format_names(ids)}) are only supported "
+            f"in models without {path.name}; use the model without them"
         )
     return Vocabularies(source, target)
 
@@ -330,7 +330,7 @@ def _vocabulary(
                 f"{number!r:.40}, which is not a free row of the embedding; the files "
                 "belong to different models"
             )
-    vocabulary = ordered_vocabulary(path, ids | dict(added or {}))
+    vocabulary = order_vocabulary(path, ids | dict(added or {}))
     for name, piece in (("eos_token_id", "</s>"), ("pad_token_id", PADDING)):
         number, pieces = config[name], vocabulary.pieces
         if not 0 <= number < len(pieces) or pieces[number] != piece:

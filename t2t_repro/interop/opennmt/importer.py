@@ -9,10 +9,10 @@ from t2t_repro.interop.opennmt.config import START, read_config
 from t2t_repro.interop.opennmt.description import ENDS_SOURCE, read_description
 from t2t_repro.interop.opennmt.model import (
     check_description,
-    described_model,
     embedding_tables,
+    infer_hparams,
 )
-from t2t_repro.interop.source import Source, with_training
+from t2t_repro.interop.source import Source, add_training_defaults
 from t2t_repro.interop.stack_weights import take_stacks
 from t2t_repro.system.errors import UserError
 
@@ -61,7 +61,7 @@ def read(
     settings = read_config(config, folder, ends, auto_config)
     starts_source, ends_source = settings.marks
     vocabularies = settings.vocabularies()
-    values = described_model(store)
+    values = infer_hparams(store)
     check_description(store, description, values)
     embeddings = embedding_tables(store, values["d_model"], vocabularies)
     values |= description.hparams() | embeddings.tying() | settings.search()
@@ -71,7 +71,7 @@ def read(
         "vocab_size": len(vocabularies.source.ours),
     }
     where = f"{description.where} and {settings.files}"
-    hparams = with_training(where, values | {"adam_beta2": 0.998})
+    hparams = add_training_defaults(where, values | {"adam_beta2": 0.998})
     weights = embeddings.variables(vocabularies, store.file)
     weights |= take_stacks(store, _PROGRAM, hparams)
     store.reject_remaining()
@@ -94,5 +94,5 @@ def read(
             "optimizer": [f"{moments:,} moments"] if moments else [],
             "settings of the search": settings.unused_search(),
         },
-        pieces_known=vocabularies.pieces_known(models),
+        pieces_known=vocabularies.count_known_pieces(models),
     )

@@ -22,7 +22,7 @@ _TARGET = "examples_inputter/labels_inputter/embedding"
 _OUTPUT = "decoder/output_layer"
 
 
-def described_model(store: ArrayStore) -> dict[str, Any]:
+def infer_hparams(store: ArrayStore) -> dict[str, Any]:
     """Returns the hyper-parameters that the variables determine.
 
     Raises:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from t2t_repro.interop.formats.array_store import Arrays, some
+from t2t_repro.interop.formats.array_store import Arrays, format_names
 from t2t_repro.interop.formats.tensor_bundle import find, open_bundle
-from t2t_repro.interop.tensor2tensor.former_names import with_current_names
-from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_variables_of
+from t2t_repro.interop.tensor2tensor.former_names import use_current_names
+from t2t_repro.interop.tensor2tensor.variable_names import (
+    convert_from_t2t,
+    list_t2t_shapes,
+)
 from t2t_repro.system.errors import UserError
 
 _MODEL = "transformer/"
@@ -47,7 +50,7 @@ class T2TCheckpoint:
         Raises:
             UserError: The checkpoint is missing, ambiguous or damaged.
         """
-        self.store = with_current_names(open_bundle(find(path)))
+        self.store = use_current_names(open_bundle(find(path)))
         self.prefix, self.shapes = self.store.file, self.store.shapes
         self.attention_bias = any(
             name.endswith("/output_transform/bias") for name in self.shapes
@@ -72,19 +75,22 @@ class T2TCheckpoint:
             scopes = sorted({name.split("/")[0] for name in self.shapes})
             raise UserError(
                 f"{self.prefix} contains no embedding of a tensor2tensor Transformer "
-                f"(its variables begin with {some(scopes)}); give another checkpoint, "
+                f"(its variables begin with {format_names(scopes)}); give another "
+                "checkpoint, "
                 "or import one of OpenNMT-tf with python -m t2t_repro.import_opennmt"
             )
         widths = {int(match[2]) for match in matches}
         if widths != {d_model}:
             raise UserError(
-                f"{self.prefix} has embeddings of width {some(sorted(widths))}, but "
+                f"{self.prefix} has embeddings of width "
+                f"{format_names(sorted(widths))}, but "
                 f"hidden_size is {d_model}; give the hyper-parameters of this model"
             )
         sizes = {int(match[1]) for match in matches}
         if len(sizes) > 1:
             raise UserError(
-                f"{self.prefix} has vocabularies of {some(sorted(sizes))} subwords "
+                f"{self.prefix} has vocabularies of {format_names(sorted(sizes))} "
+                "subwords "
                 "for source and target; only models with one vocabulary for both are "
                 "supported"
             )
@@ -114,20 +120,20 @@ class T2TCheckpoint:
             UserError: A model variable is missing, surplus or damaged, or has an
                 unexpected shape.
         """
-        required = t2t_variables_of(shapes, norm, self.shapes)
+        required = list_t2t_shapes(shapes, norm, self.shapes)
         missing = sorted(required.keys() - self.shapes.keys())
         others = self.shapes.keys() - required.keys()
         surplus = sorted(name for name in others if name.startswith(_MODEL))
         if missing or surplus:
-            lacks = f" lacks {some(missing)}" if missing else ""
-            has = f" has unexpected arrays ({some(surplus)})" if surplus else ""
+            lacks = f" lacks {format_names(missing)}" if missing else ""
+            has = f" has unexpected arrays ({format_names(surplus)})" if surplus else ""
             raise UserError(
                 f"{self.prefix}{lacks}{' and' if lacks and has else ''}{has}; give the "
                 "hyper-parameters of this model (names are those of tensor2tensor 1.15)"
             )
         self.store.drop([_STEP, *_POWERS.values()])
         values = {name: self.store.take(name, *s) for name, s in required.items()}
-        return from_t2t(values, shapes, norm)
+        return convert_from_t2t(values, shapes, norm)
 
     def step(self) -> int:
         """Returns the training step, or 0 if the checkpoint does not contain it."""
@@ -150,7 +156,7 @@ class T2TCheckpoint:
         Raises:
             UserError: A moment is damaged or has an unexpected shape.
         """
-        variables = t2t_variables_of(shapes, norm, self.shapes)
+        variables = list_t2t_shapes(shapes, norm, self.shapes)
         if reason := self._reason_without_moments(variables, betas):
             return {}, reason
         moments: Arrays = {}
@@ -159,7 +165,7 @@ class T2TCheckpoint:
                 name: self.store.take(f"{_OPTIMIZER}{name}/{theirs}", *shape)
                 for name, shape in variables.items()
             }
-            values = from_t2t(slots, shapes, norm)
+            values = convert_from_t2t(slots, shapes, norm)
             moments |= {f"{ours}/{name}": value for name, value in values.items()}
         return moments, ""
 

@@ -38,7 +38,7 @@ _FORMER = (
 _FUSED = re.compile(r"(.*multihead_attention/)(q|kv|qkv)_transform(/.*)")
 
 
-def with_current_names(store: ArrayStore) -> ArrayStore:
+def use_current_names(store: ArrayStore) -> ArrayStore:
     """Returns the variables of a checkpoint by their names in version 1.15.
 
     Fused kernels, biases and moments are split. Variables of other programs keep their

@@ -69,11 +69,11 @@ def parse_t2t_overrides(text: str) -> dict[str, Any]:
             )
         if key in values:
             raise UserError(f"--t2t_hparams: {key} is given twice")
-        values[key] = _parsed(value)
+        values[key] = _parse_value(value)
     return values
 
 
-def to_hparams(
+def translate_hparams(
     t2t: Mapping[str, Any], vocab_size: int, target_space_id: int = 0
 ) -> HParams:
     """Translates tensor2tensor's hyper-parameters into this package's.
@@ -126,10 +126,10 @@ def to_hparams(
     )
 
 
-def ignored(t2t: Mapping[str, Any]) -> dict[str, Any]:
+def find_ignored(t2t: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the hyper-parameters that are neither translated nor checked.
 
-    `to_hparams` accepts them only if they are known to be harmless, or disabled.
+    `translate_hparams` accepts them only if they are known to be harmless, or disabled.
     """
     known = BASE.keys() | _TABLES["model"].keys() | _TABLES["training"].keys()
     return {key: t2t[key] for key in sorted(t2t.keys() - known)}
@@ -140,25 +140,25 @@ def _reject_unsupported(t2t: Mapping[str, Any], values: Mapping[str, Any]) -> No
     wrong = [key for key, default in BASE.items() if not _is_like(t2t, key, default)]
     if wrong:
         raise UserError(
-            f"tensor2tensor's {_listed(values, wrong)}: wrong type; correct the file "
+            f"tensor2tensor's {_format(values, wrong)}: wrong type; correct the file "
             "or --t2t_hparams"
         )
     if values["hidden_size"] < 1:
         raise UserError(
             f"tensor2tensor's hidden_size={values['hidden_size']}: must be at least 1"
         )
-    training = _unsupported(t2t, "training")
+    training = _find_unsupported(t2t, "training")
     if _learning_rate(values) is None:
         training += ["learning_rate_schedule", "learning_rate_decay_scheme"]
     harmless, prefixes = _TABLES["harmless"], tuple(_TABLES["harmless_prefixes"])
     unknown = [
         key
-        for key, value in ignored(t2t).items()
+        for key, value in find_ignored(t2t).items()
         if not (key in harmless or key.startswith(prefixes) or value in _OFF)
     ]
     parts = [
         (
-            _unsupported(t2t, "model") + _untranslatable(values),
+            _find_unsupported(t2t, "model") + _find_untranslatable(values),
             "change the model in an unsupported way",
         ),
         (
@@ -173,24 +173,24 @@ def _reject_unsupported(t2t: Mapping[str, Any], values: Mapping[str, Any]) -> No
             "--t2t_hparams KEY=none",
         ),
     ]
-    if problems := [f"{_listed(values, keys)} {text}" for keys, text in parts if keys]:
+    if problems := [f"{_format(values, keys)} {text}" for keys, text in parts if keys]:
         raise UserError(
             "tensor2tensor's hyper-parameters cannot be imported: "
             + "; ".join(problems)
         )
 
 
-def _listed(values: Mapping[str, Any], keys: Iterable[str]) -> str:
+def _format(values: Mapping[str, Any], keys: Iterable[str]) -> str:
     return ", ".join(f"{key}={json.dumps(values[key])}" for key in keys)
 
 
-def _unsupported(t2t: Mapping[str, Any], table: str) -> list[str]:
+def _find_unsupported(t2t: Mapping[str, Any], table: str) -> list[str]:
     """Returns the hyper-parameters whose values are not in a table of hparams.yaml."""
     allowed = _TABLES[table].items()
     return [key for key, values in allowed if key in t2t and t2t[key] not in values]
 
 
-def _untranslatable(values: Mapping[str, Any]) -> list[str]:
+def _find_untranslatable(values: Mapping[str, Any]) -> list[str]:
     """Returns translated hyper-parameters whose values have no equivalent."""
     keys = []
     if _sequences(values) not in _NORMS:
@@ -252,7 +252,7 @@ def _is_like(t2t: Mapping[str, Any], key: str, default: object) -> bool:
     return type(value) is type(default)
 
 
-def _parsed(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """Parses a number or boolean; returns other text unchanged."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"

@@ -6,7 +6,7 @@ from typing import Any
 
 from t2t_repro.interop.source import Source, variable_shapes
 from t2t_repro.interop.tensor2tensor.checkpoint import T2TCheckpoint
-from t2t_repro.interop.tensor2tensor.hparams import ignored, to_hparams
+from t2t_repro.interop.tensor2tensor.hparams import find_ignored, translate_hparams
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 
@@ -33,7 +33,7 @@ def read(
             or the model is not supported.
     """
     tokenizer = load_vocabulary(vocab_file)
-    ours = to_hparams(hparams, tokenizer.vocab_size, target_space_id)
+    ours = translate_hparams(hparams, tokenizer.vocab_size, target_space_id)
     file = T2TCheckpoint(checkpoint)
     ours = ours.replace(attention_bias=file.attention_bias)
     shapes = variable_shapes(ours, tokenizer)
@@ -45,7 +45,7 @@ def read(
     betas = {"beta1": ours.adam_beta1, "beta2": ours.adam_beta2}
     moments, reason = file.moments(shapes, ours.norm, betas)
     unused = file.unused()
-    without_meaning = [f"{k}={v}" for k, v in ignored(hparams).items()]
+    without_meaning = [f"{k}={v}" for k, v in find_ignored(hparams).items()]
     return Source(
         program="tensor2tensor",
         weights_file=file.prefix,

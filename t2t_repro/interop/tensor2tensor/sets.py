@@ -6,7 +6,7 @@ training.
 
 from typing import Any
 
-from t2t_repro.hparams.settings import did_you_mean
+from t2t_repro.hparams.settings import suggest_similar
 from t2t_repro.interop.formats.text import own_tables
 from t2t_repro.system.errors import UserError
 
@@ -27,7 +27,7 @@ def load(name: str) -> dict[str, Any]:
     """
     if name not in names():
         raise UserError(
-            f"--t2t_hparams_set {name}: unknown set{did_you_mean(name, names())}; "
+            f"--t2t_hparams_set {name}: unknown set{suggest_similar(name, names())}; "
             "otherwise give the run's hparams.json with --hparams_json"
         )
     return _values(name.removeprefix(_PREFIX))

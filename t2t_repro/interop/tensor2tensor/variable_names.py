@@ -47,7 +47,7 @@ def t2t_table_scope(name: str, vocab_size: int, d_model: int) -> str:
     return f"transformer/symbol_modality_{vocab_size}_{d_model}/{TABLES[name]}"
 
 
-def t2t_variables_of(
+def list_t2t_shapes(
     shapes: Mapping[str, tuple[int, ...]], norm: str, t2t_names: Collection[str]
 ) -> dict[str, tuple[int, ...]]:
     """Returns the shapes of a model's variables by tensor2tensor's names.
@@ -63,7 +63,7 @@ def t2t_variables_of(
     return t2t_shapes
 
 
-def from_t2t(
+def convert_from_t2t(
     t2t: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]], norm: str
 ) -> dict[str, np.ndarray]:
     """Returns the model's values by this package's names.

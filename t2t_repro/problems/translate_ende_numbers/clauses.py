@@ -17,7 +17,7 @@ from t2t_repro.problems.translate_ende_numbers.lexicon import (
     Subject,
     Verb,
 )
-from t2t_repro.problems.translate_ende_numbers.phrase import NOTHING, Phrase, spaced
+from t2t_repro.problems.translate_ende_numbers.phrase import NOTHING, Phrase, join_words
 
 # German auxiliary verb of each compound tense, by person.
 _AUXILIARIES = {
@@ -158,4 +158,6 @@ def occasion(rng: random.Random, event: Phrase, verb: Verb, when: Phrase) -> Phr
 def _clause(en: tuple[Phrase | VerbGroup, ...], de: tuple[str, ...]) -> Phrase:
     """Joins the English and German parts of a clause, and collects their values."""
     values = (value for part in en if isinstance(part, Phrase) for value in part.values)
-    return finish(Phrase(spaced(*(p.en for p in en)), spaced(*de), tuple(values)))
+    return finish(
+        Phrase(join_words(*(p.en for p in en)), join_words(*de), tuple(values))
+    )

@@ -78,7 +78,7 @@ def _generate(split: str, most: int | None = None) -> tuple[Item, ...]:
     items: dict[str, Item] = {}
     while len(items) < (sentences if most is None else min(sentences, most)):
         if split == "train" and len(items) == sentences - ROUND:
-            maker = SentenceMaker(rng, values.rounded())
+            maker = SentenceMaker(rng, values.round_numbers())
         kind = KINDS[len(items) % len(KINDS)]
         item = maker.make(kind)
         items.setdefault(item.source, item)

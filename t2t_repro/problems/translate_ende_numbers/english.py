@@ -67,7 +67,7 @@ def clock(hour: int, minute: int) -> str:
     relation = "past"
     if minute > 30:
         relation, hour, minute = "to", hour % 12 + 1, 60 - minute
-    distance = "a quarter" if minute == 15 else counted(minute, "minute", "minutes")
+    distance = "a quarter" if minute == 15 else quantity(minute, "minute", "minutes")
     return f"{distance} {relation} {cardinal(hour)}"
 
 
@@ -77,7 +77,7 @@ def price(euros: int, cents: int) -> str:
     Omits zero euros or cents.
     """
     units = ((euros, "euro", "euros"), (cents, "cent", "cents"))
-    return " and ".join(counted(*unit) for unit in units if unit[0])
+    return " and ".join(quantity(*unit) for unit in units if unit[0])
 
 
 def indefinite(following: str) -> str:
@@ -85,6 +85,6 @@ def indefinite(following: str) -> str:
     return "an" if following[0] in "aeiou" else "a"
 
 
-def counted(n: int, singular: str, plural: str) -> str:
+def quantity(n: int, singular: str, plural: str) -> str:
     """Returns a number with its noun, e.g. "one minute" or "two minutes"."""
     return f"{cardinal(n)} {singular if n == 1 else plural}"

@@ -22,7 +22,7 @@ def indefinite(case: str, gender: str) -> str:
     return TABLES["indefinite_articles"][case][gender]
 
 
-def after_definite(stem: str, case: str, gender: str) -> str:
+def decline_weak(stem: str, case: str, gender: str) -> str:
     """Returns an adjective with its weak ending, used after the definite article."""
     unmarked = gender != "p" and (
         case == NOMINATIVE or (case == ACCUSATIVE and gender != "m")
@@ -30,13 +30,13 @@ def after_definite(stem: str, case: str, gender: str) -> str:
     return stem + ("e" if unmarked else "en")
 
 
-def after_indefinite(stem: str, case: str, gender: str) -> str:
+def decline_mixed(stem: str, case: str, gender: str) -> str:
     """Returns an adjective with its mixed ending, used after the indefinite article."""
     if gender == "m" and case == NOMINATIVE:
         return f"{stem}er"
     if gender == "n" and case != DATIVE:
         return f"{stem}es"
-    return after_definite(stem, case, gender)
+    return decline_weak(stem, case, gender)
 
 
 def cardinal(n: int, final_one: str = "eins") -> str:
@@ -70,9 +70,9 @@ def ordinal(n: int) -> str:
     return cardinal(n) + ("te" if 1 <= rest < 20 else "ste")
 
 
-def declined_ordinal(n: int, case: str, gender: str) -> str:
+def decline_ordinal(n: int, case: str, gender: str) -> str:
     """Returns an ordinal as used after the definite article, e.g. "zweiten"."""
-    return after_definite(ordinal(n).removesuffix("e"), case, gender)
+    return decline_weak(ordinal(n).removesuffix("e"), case, gender)
 
 
 def year(n: int) -> str:
@@ -85,7 +85,7 @@ def year(n: int) -> str:
 
 def date(day: int, month: int, case: str, year_number: int | None = None) -> str:
     """Returns a date without article, e.g. "einundzwanzigsten Mai"."""
-    words = f"{declined_ordinal(day, case, 'm')} {MONTHS[month - 1].de}"
+    words = f"{decline_ordinal(day, case, 'm')} {MONTHS[month - 1].de}"
     return words if year_number is None else f"{words} {year(year_number)}"
 
 

@@ -54,7 +54,7 @@ class Values:
     # (euros 0 to 99, cents 0 to 99).
     prices: list[tuple[int, int]] = field(default_factory=list)
 
-    def rounded(self) -> Values:
+    def round_numbers(self) -> Values:
         """Returns a copy whose numbers of 100 or more are all round.
 
         In `thousands`, multiples of 1,000 are repeated until they are about as frequent
@@ -107,7 +107,7 @@ def partition(rng: random.Random) -> dict[str, Values]:
     return splits
 
 
-def split_of(sentence: str) -> str:
+def choose_split(sentence: str) -> str:
     """Returns the split of a sentence without composed values, from its CRC-32."""
     number = zlib.crc32(sentence.encode()) / 2**32
     if number < _VAL_FRACTION:

@@ -17,7 +17,7 @@ class Phrase(NamedTuple):
 NOTHING = Phrase("", "")
 
 
-def joined(en: str, de: str, *phrases: Phrase) -> Phrase:
+def join_phrases(en: str, de: str, *phrases: Phrase) -> Phrase:
     """Inserts phrases into a pattern per language, e.g. "from {0} until {1}"."""
     return Phrase(
         en.format(*(phrase.en for phrase in phrases)),
@@ -26,6 +26,6 @@ def joined(en: str, de: str, *phrases: Phrase) -> Phrase:
     )
 
 
-def spaced(*words: str) -> str:
+def join_words(*words: str) -> str:
     """Joins the non-empty words with spaces."""
     return " ".join(filter(None, words))

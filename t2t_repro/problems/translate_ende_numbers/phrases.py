@@ -17,8 +17,8 @@ from t2t_repro.problems.translate_ende_numbers.phrase import (
     NOTHING,
     Phrase,
     Value,
-    joined,
-    spaced,
+    join_phrases,
+    join_words,
 )
 
 _NOUN_OF = {noun.en: noun for noun in NOUNS}
@@ -29,19 +29,19 @@ _SMALL_PRICE_PROBABILITY = 0.5
 _YEAR_PROBABILITY = 0.5
 
 
-def with_article(
+def add_article(
     noun: Noun, adjective: Phrase, case: str, *, definite: bool = True
 ) -> Phrase:
     """Returns a noun phrase with article: "the old house" or "an old house"."""
-    en = spaced(adjective.en, noun.en)
+    en = join_words(adjective.en, noun.en)
     if definite:
-        article, decline = german.definite, german.after_definite
+        article, decline = german.definite, german.decline_weak
         en = f"the {en}"
     else:
-        article, decline = german.indefinite, german.after_indefinite
+        article, decline = german.indefinite, german.decline_mixed
         en = f"{english.indefinite(en)} {en}"
     declined = adjective.de and decline(adjective.de, case, noun.gender)
-    return Phrase(en, spaced(article(case, noun.gender), declined, noun.de))
+    return Phrase(en, join_words(article(case, noun.gender), declined, noun.de))
 
 
 class PhraseMaker:
@@ -53,7 +53,9 @@ class PhraseMaker:
         self._round_prices = [price for price in values.prices if 0 in price]
         self._round_times = [time for time in values.times if time[1] % 15 == 0]
 
-    def counted(self, nouns: Sequence[Noun], case: str, *, few: bool = False) -> Phrase:
+    def quantity(
+        self, nouns: Sequence[Noun], case: str, *, few: bool = False
+    ) -> Phrase:
         """Returns e.g. "four hundred red books", "vierhundert rote Bücher".
 
         Args:
@@ -74,26 +76,26 @@ class PhraseMaker:
         ending = "en" if case == DATIVE else "e"
         plural = noun.de_dative_plural if case == DATIVE else noun.de_plural
         declined = adjective.de and adjective.de + ending
-        en = spaced(english.cardinal(n), adjective.en, noun.en_plural)
-        return Phrase(en, spaced(german.cardinal(n), declined, plural), (value,))
+        en = join_words(english.cardinal(n), adjective.en, noun.en_plural)
+        return Phrase(en, join_words(german.cardinal(n), declined, plural), (value,))
 
-    def numbered(self, nouns: Sequence[Noun], case: str) -> Phrase:
+    def ordinal_phrase(self, nouns: Sequence[Noun], case: str) -> Phrase:
         """Returns e.g. "the second old house", "dem zweiten alten Haus"."""
         if self.rng.random() < _SMALL_ORDINAL_PROBABILITY:
             n, noun = self._choose_pair(self._values.ordinals, nouns)
         else:
             n, noun = self.rng.choice(self._values.hundreds), self.rng.choice(nouns)
         adjective, gender = self._adjective(), noun.gender
-        ordinal = german.declined_ordinal(n, case, gender)
-        declined = adjective.de and german.after_definite(adjective.de, case, gender)
-        en = spaced("the", english.ordinal(n), adjective.en, noun.en)
-        de = spaced(german.definite(case, gender), ordinal, declined, noun.de)
+        ordinal = german.decline_ordinal(n, case, gender)
+        declined = adjective.de and german.decline_weak(adjective.de, case, gender)
+        en = join_words("the", english.ordinal(n), adjective.en, noun.en)
+        de = join_words(german.definite(case, gender), ordinal, declined, noun.de)
         return Phrase(en, de, (("ordinal", n, noun.en),))
 
-    def described(self, case: str) -> Phrase:
+    def noun_phrase(self, case: str) -> Phrase:
         """Returns a noun phrase without a value: "the old table", "den alten Tisch"."""
         noun, adjective = self.rng.choice(NOUNS), self.rng.choice(ADJECTIVES)
-        return with_article(noun, adjective, case)
+        return add_article(noun, adjective, case)
 
     def price(self, case: str = ACCUSATIVE, *, round_share: float = 0.0) -> Phrase:
         """Returns a price.
@@ -140,19 +142,19 @@ class PhraseMaker:
         """Returns e.g. "Friday the third of March", "Freitag, dem dritten März,"."""
         weekday, date = self.rng.choice(WEEKDAYS), self.date(case, year=False)
         article = german.definite(case, "m")
-        return joined("{0} {1}", f"{{0}}, {article} {{1}},", weekday, date)
+        return join_phrases("{0} {1}", f"{{0}}, {article} {{1}},", weekday, date)
 
-    def on_date(self) -> Phrase:
+    def date_phrase(self) -> Phrase:
         """Returns a date with "on" or, less often, "before" or "after"."""
         kind = self.rng.choice(("on", "on", "on weekday", "on weekday", "around"))
         if kind == "on":
-            return joined("on {0}", "am {0}", self.date(DATIVE))
+            return join_phrases("on {0}", "am {0}", self.date(DATIVE))
         if kind == "on weekday":
-            return joined("on {0}", "am {0}", self.weekday_date(DATIVE))
+            return join_phrases("on {0}", "am {0}", self.weekday_date(DATIVE))
         patterns = (("before {0}", "vor dem {0}"), ("after {0}", "nach dem {0}"))
-        return joined(*self.rng.choice(patterns), self.date(DATIVE))
+        return join_phrases(*self.rng.choice(patterns), self.date(DATIVE))
 
-    def at_time(self) -> Phrase:
+    def time_phrase(self) -> Phrase:
         """Returns a time with "at", often with a day, which comes first in German."""
         clock = self.clock()
         kind = self.rng.choice(("time", "part", "weekday", "date", "weekday date"))
@@ -167,19 +169,19 @@ class PhraseMaker:
             parts = [part for part, hours in DAY_PARTS if hour in hours]
             if kind == "part" and parts:
                 part = self.rng.choice(parts)
-                return joined("at {0} {1}", "{1} um {0}", clock, part)
-            return joined("at {0}", "um {0}", clock)
-        return joined("at {0} on {1}", "am {1} um {0}", clock, day)
+                return join_phrases("at {0} {1}", "{1} um {0}", clock, part)
+            return join_phrases("at {0}", "um {0}", clock)
+        return join_phrases("at {0} on {1}", "am {1} um {0}", clock, day)
 
-    def from_until_time(self) -> Phrase:
+    def time_period(self) -> Phrase:
         """Returns a period of hours, e.g. "from ... until half past four"."""
         clocks = self._two_different(self.clock)
-        return joined("from {0} until {1}", "von {0} bis {1}", *clocks)
+        return join_phrases("from {0} until {1}", "von {0} bis {1}", *clocks)
 
-    def from_until_date(self) -> Phrase:
+    def date_period(self) -> Phrase:
         """Returns a period of days, e.g. "from ... until the third of March"."""
         dates = self._two_different(lambda: self.date(DATIVE, year=False))
-        return joined("from {0} until {1}", "vom {0} bis zum {1}", *dates)
+        return join_phrases("from {0} until {1}", "vom {0} bis zum {1}", *dates)
 
     def _two_different(self, make: Callable[[], Phrase]) -> tuple[Phrase, Phrase]:
         """Calls `make` until it has returned two different phrases."""

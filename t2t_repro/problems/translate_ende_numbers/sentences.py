@@ -14,7 +14,7 @@ from t2t_repro.problems.translate_ende_numbers.german import (
 )
 from t2t_repro.problems.translate_ende_numbers.lexicon import VERBS, Verb
 from t2t_repro.problems.translate_ende_numbers.partition import Values
-from t2t_repro.problems.translate_ende_numbers.phrase import Phrase, Value, joined
+from t2t_repro.problems.translate_ende_numbers.phrase import Phrase, Value, join_phrases
 from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
 from t2t_repro.problems.translate_ende_numbers.short_sentences import ShortMaker
 from t2t_repro.problems.translate_ende_numbers.spelling import choose_spelling, respell
@@ -43,27 +43,27 @@ class SentenceMaker:
         # Methods that are listed twice are chosen twice as often.
         self._makers: dict[str, list[Callable[[], Phrase]]] = {
             "number": [
-                *[partial(self._things, phrases.counted)] * 2,
+                *[partial(self._things, phrases.quantity)] * 2,
                 self._filled_container,
             ],
             "ordinal": [
-                partial(self._things, phrases.numbered),
+                partial(self._things, phrases.ordinal_phrase),
                 self._place,
                 self._between,
                 self._quality,
             ],
             "date": [
-                *[partial(self._event, phrases.on_date)] * 2,
+                *[partial(self._event, phrases.date_phrase)] * 2,
                 self._birth,
-                partial(self._meeting, phrases.on_date),
-                partial(self._during, phrases.from_until_date),
+                partial(self._meeting, phrases.date_phrase),
+                partial(self._during, phrases.date_period),
                 self._calendar,
             ],
             "time": [
-                partial(self._event, phrases.at_time),
+                partial(self._event, phrases.time_phrase),
                 *[self._departure] * 2,
-                partial(self._meeting, phrases.at_time),
-                partial(self._during, phrases.from_until_time),
+                partial(self._meeting, phrases.time_phrase),
+                partial(self._during, phrases.time_period),
                 self._clock_says,
                 self._bare_time,
             ],
@@ -88,30 +88,32 @@ class SentenceMaker:
         things = make(lexicon.NOUNS, ACCUSATIVE)
         if self._rng.random() < 0.3:
             others = make(lexicon.NOUNS, ACCUSATIVE)
-            things = joined("{0} and {1}", "{0} und {1}", things, others)
+            things = join_phrases("{0} and {1}", "{0} und {1}", things, others)
         return self._somebody(lexicon.THING_VERBS, things)
 
     def _filled_container(self) -> Phrase:
         container = self._rng.choice(lexicon.CONTAINERS)
-        things = self._phrases.counted(lexicon.SMALL_NOUNS, DATIVE)
-        filled = joined("{0} with {1}", "{0} mit {1}", container, things)
+        things = self._phrases.quantity(lexicon.SMALL_NOUNS, DATIVE)
+        filled = join_phrases("{0} with {1}", "{0} mit {1}", container, things)
         return self._somebody(lexicon.THING_VERBS, filled)
 
     def _place(self) -> Phrase:
         where = self._rng.choice(lexicon.PREPOSITIONS)
-        thing = self._phrases.numbered(lexicon.LARGE_NOUNS, DATIVE)
-        place = joined("{0} {1}", "{0} {1}", where, thing)
+        thing = self._phrases.ordinal_phrase(lexicon.LARGE_NOUNS, DATIVE)
+        place = join_phrases("{0} {1}", "{0} {1}", where, thing)
         return self._somebody(lexicon.POSITIONS, place)
 
     def _between(self) -> Phrase:
-        things = [self._phrases.numbered(lexicon.LARGE_NOUNS, DATIVE) for _ in range(2)]
-        place = joined("between {0} and {1}", "zwischen {0} und {1}", *things)
+        things = [
+            self._phrases.ordinal_phrase(lexicon.LARGE_NOUNS, DATIVE) for _ in range(2)
+        ]
+        place = join_phrases("between {0} and {1}", "zwischen {0} und {1}", *things)
         return self._somebody(lexicon.POSITIONS, place)
 
     def _quality(self) -> Phrase:
-        thing = self._phrases.numbered(lexicon.NOUNS, NOMINATIVE)
+        thing = self._phrases.ordinal_phrase(lexicon.NOUNS, NOMINATIVE)
         verb = self._rng.choice((IS, WAS))
-        return self._stated(thing, verb, self._rng.choice(lexicon.ADJECTIVES))
+        return self._statement(thing, verb, self._rng.choice(lexicon.ADJECTIVES))
 
     # Dates
 
@@ -126,7 +128,7 @@ class SentenceMaker:
         verb = VerbGroup("was born", "wurde", "geboren")
         if subject.person == "p":
             verb = VerbGroup("were born", "wurden", "geboren")
-        when = joined("on {0}", "am {0}", self._phrases.date(DATIVE))
+        when = join_phrases("on {0}", "am {0}", self._phrases.date(DATIVE))
         order = self._rng.choice(("main", "that", "inverted"))
         return clauses.ordered_clause(self._rng, order, subject.phrase, verb, when)
 
@@ -137,49 +139,53 @@ class SentenceMaker:
         date = self._phrases.date(NOMINATIVE)
         adjective = self._rng.choice(lexicon.DAY_ADJECTIVES)
         en, de = "{0} was a {1} day", "der {0} war ein {1}er Tag"
-        return joined(en, de, date, adjective)
+        return join_phrases(en, de, date, adjective)
 
     # Times
 
     def _departure(self) -> Phrase:
-        return clauses.occasion(self._rng, *self._vehicle(), self._phrases.at_time())
+        return clauses.occasion(
+            self._rng, *self._vehicle(), self._phrases.time_phrase()
+        )
 
     def _clock_says(self) -> Phrase:
         just, clock = self._rng.choice(lexicon.CLOCK_ADVERBS), self._phrases.clock()
-        opening = joined("it was {0} {1} when", "es war {0} {1}, als", just, clock)
+        opening = join_phrases(
+            "it was {0} {1} when", "es war {0} {1}, als", just, clock
+        )
         event, verb = self._vehicle()
         return clauses.that_clause(opening, event, clauses.conjugate(verb, "3", "past"))
 
     def _bare_time(self) -> Phrase:
         date = self._phrases.date(DATIVE)
-        return joined("{0} on {1}", "{0} am {1}", self._phrases.clock(), date)
+        return join_phrases("{0} on {1}", "{0} am {1}", self._phrases.clock(), date)
 
     # Prices
 
     def _trade(self) -> Phrase:
-        things = self._phrases.counted(lexicon.SMALL_NOUNS, ACCUSATIVE, few=True)
-        deal = joined("{0} for {1}", "{0} für {1}", things, self._phrases.price())
+        things = self._phrases.quantity(lexicon.SMALL_NOUNS, ACCUSATIVE, few=True)
+        deal = join_phrases("{0} for {1}", "{0} für {1}", things, self._phrases.price())
         return self._somebody(lexicon.TRADE_VERBS, deal)
 
     def _bargain(self) -> Phrase:
-        thing = self._phrases.described(ACCUSATIVE)
-        deal = joined("{0} for {1}", "{0} für {1}", thing, self._phrases.price())
+        thing = self._phrases.noun_phrase(ACCUSATIVE)
+        deal = join_phrases("{0} for {1}", "{0} für {1}", thing, self._phrases.price())
         return self._somebody(lexicon.TRADE_VERBS, deal)
 
     def _cost(self) -> Phrase:
         price = self._phrases.price()
         tense = self._rng.choice(("present", "future"))
         verb = clauses.conjugate(VERBS["cost"], "3", tense)
-        return self._stated(self._phrases.described(NOMINATIVE), verb, price)
+        return self._statement(self._phrases.noun_phrase(NOMINATIVE), verb, price)
 
     def _payment(self) -> Phrase:
-        thing = self._phrases.described(ACCUSATIVE)
-        paid = joined("{1} for {0}", "{1} für {0}", thing, self._phrases.price())
+        thing = self._phrases.noun_phrase(ACCUSATIVE)
+        paid = join_phrases("{1} for {0}", "{1} für {0}", thing, self._phrases.price())
         return self._somebody((VERBS["pay"],), paid)
 
     # Shared by several kinds
 
-    def _stated(self, subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
+    def _statement(self, subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
         """Returns a main clause or a "that" clause, with equal probability."""
         order = "main" if self._rng.random() < 0.5 else "that"
         return clauses.ordered_clause(self._rng, order, subject, verb, rest)
@@ -194,7 +200,7 @@ class SentenceMaker:
     def _meeting(self, make_when: Callable[[], Phrase]) -> Phrase:
         """Returns a sentence in which a person meets, calls, ... another person."""
         when, person = make_when(), self._rng.choice(lexicon.PERSONS)
-        rest = joined("{0} {1}", "{0} {1}", person, when)
+        rest = join_phrases("{0} {1}", "{0} {1}", person, when)
         return self._somebody(lexicon.PERSON_VERBS, rest, timed=True)
 
     def _during(self, make_period: Callable[[], Phrase]) -> Phrase:
@@ -209,5 +215,5 @@ class SentenceMaker:
         """Returns a vehicle and a verb, e.g. "the train to Hamburg" and "leave"."""
         where = self._rng.choice(lexicon.VEHICLES), self._rng.choice(lexicon.CITIES)
         if self._rng.random() < 0.5:
-            return joined("{0} to {1}", "{0} nach {1}", *where), VERBS["leave"]
-        return joined("{0} from {1}", "{0} aus {1}", *where), VERBS["arrive"]
+            return join_phrases("{0} to {1}", "{0} nach {1}", *where), VERBS["leave"]
+        return join_phrases("{0} from {1}", "{0} aus {1}", *where), VERBS["arrive"]

@@ -21,14 +21,14 @@ from t2t_repro.problems.translate_ende_numbers.lexicon import (
     VERBS,
     Verb,
 )
-from t2t_repro.problems.translate_ende_numbers.partition import Values, split_of
+from t2t_repro.problems.translate_ende_numbers.partition import Values, choose_split
 from t2t_repro.problems.translate_ende_numbers.phrase import (
     NOTHING,
     Phrase,
-    joined,
-    spaced,
+    join_phrases,
+    join_words,
 )
-from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker, with_article
+from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker, add_article
 
 # Present and past of "to be" for each person.
 _BE = {
@@ -56,12 +56,12 @@ class ShortMaker:
                 self._counting_clause,
             ],
             "ordinal": [*[self._numbered] * 2, self._quality_of_numbered],
-            "date": [*[self._bare_date] * 2, phrases.on_date],
+            "date": [*[self._bare_date] * 2, phrases.date_phrase],
             "time": [
                 *[self._clock] * 2,
                 self._at_clock,
                 self._it_is,
-                phrases.from_until_time,
+                phrases.time_period,
                 lambda: self._happening(self._at_clock()),
             ],
             "price": [
@@ -83,7 +83,7 @@ class ShortMaker:
         make = self._choose(self._makers[kind])
         phrase = make()
         # Phrases without values are assigned to splits by their words.
-        while not phrase.values and split_of(phrase.en) != self._values.split:
+        while not phrase.values and choose_split(phrase.en) != self._values.split:
             phrase = make()
         return phrase
 
@@ -95,20 +95,20 @@ class ShortMaker:
         return Phrase(english.cardinal(n), german.cardinal(n), (("number", n),))
 
     def _things(self) -> Phrase:
-        return self._phrases.counted(NOUNS, NOMINATIVE, few=self._rng.random() < 0.7)
+        return self._phrases.quantity(NOUNS, NOMINATIVE, few=self._rng.random() < 0.7)
 
     def _things_and_others(self) -> Phrase:
-        pair = (self._phrases.counted(NOUNS, NOMINATIVE, few=True) for _ in range(2))
-        return joined("{0} and {1}", "{0} und {1}", *pair)
+        pair = (self._phrases.quantity(NOUNS, NOMINATIVE, few=True) for _ in range(2))
+        return join_phrases("{0} and {1}", "{0} und {1}", *pair)
 
     def _counting_clause(self) -> Phrase:
-        things = self._phrases.counted(NOUNS, ACCUSATIVE, few=True)
+        things = self._phrases.quantity(NOUNS, ACCUSATIVE, few=True)
         return self._somebody(lexicon.THING_VERBS, things)
 
     # Ordinals
 
     def _numbered(self) -> Phrase:
-        return self._phrases.numbered(NOUNS, NOMINATIVE)
+        return self._phrases.ordinal_phrase(NOUNS, NOMINATIVE)
 
     def _quality_of_numbered(self) -> Phrase:
         thing, verb = self._numbered(), self._choose(_BE["3"])
@@ -117,7 +117,7 @@ class ShortMaker:
     # Dates
 
     def _bare_date(self) -> Phrase:
-        return joined("{0}", "der {0}", self._phrases.date(NOMINATIVE))
+        return join_phrases("{0}", "der {0}", self._phrases.date(NOMINATIVE))
 
     # Times
 
@@ -132,7 +132,7 @@ class ShortMaker:
         return clock._replace(en=en, de=clock.de.replace(" Minuten", ""))
 
     def _at_clock(self) -> Phrase:
-        return joined("at {0}", "um {0}", self._clock())
+        return join_phrases("at {0}", "um {0}", self._clock())
 
     def _it_is(self) -> Phrase:
         verb = self._choose(_BE["3"])
@@ -168,11 +168,11 @@ class ShortMaker:
     def _position(self) -> Phrase:
         where, thing = self._choose(lexicon.PREPOSITIONS), self._thing(DATIVE)
         return self._somebody(
-            lexicon.POSITIONS, joined("{0} {1}", "{0} {1}", where, thing)
+            lexicon.POSITIONS, join_phrases("{0} {1}", "{0} {1}", where, thing)
         )
 
     def _event(self) -> Phrase:
-        on_day = joined("on {0}", "am {0}", self._choose(lexicon.WEEKDAYS))
+        on_day = join_phrases("on {0}", "am {0}", self._choose(lexicon.WEEKDAYS))
         return self._happening(self._choose((NOTHING, on_day)))
 
     # Shared by several kinds
@@ -191,7 +191,7 @@ class ShortMaker:
         adverb = self._choose(ADVERBS[tense])
         if order == "first":
             return clauses.inverted_clause(adverb, who, group, rest)
-        en, de = spaced(rest.en, adverb.en), spaced(adverb.de, rest.de)
+        en, de = join_words(rest.en, adverb.en), join_words(adverb.de, rest.de)
         return clauses.main_clause(who, group, Phrase(en, de, rest.values))
 
     def _happening(self, when: Phrase) -> Phrase:
@@ -209,4 +209,4 @@ class ShortMaker:
         """Returns a noun phrase such as "the house" or "an old house" in a case."""
         noun, definite = self._choose(NOUNS), self._rng.random() < 0.6
         adjective = self._choose((NOTHING, self._choose(lexicon.ADJECTIVES)))
-        return with_article(noun, adjective, case, definite=definite)
+        return add_article(noun, adjective, case, definite=definite)

@@ -43,11 +43,11 @@ def respell(en: str, de: str, spelling: str) -> tuple[str, str]:
             return en.upper(), de
     stop = "." if spelling in ("sentence", "full stop") else ""
     if spelling in ("sentence", "capital") and en[0].islower():
-        en, de = _capitalised(en), _capitalised(de)
+        en, de = _capitalise(en), _capitalise(de)
     elif stop and en[0].isupper():
-        de = _capitalised(de)
+        de = _capitalise(de)
     return en + stop, de + stop
 
 
-def _capitalised(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[0].upper() + text[1:]

@@ -14,7 +14,7 @@ from t2t_repro.problems.translate_ende_numbers.lexicon import (
     WEEKDAYS,
 )
 from t2t_repro.problems.translate_ende_numbers.phrase import NOTHING, Phrase
-from t2t_repro.problems.translate_ende_numbers.phrases import with_article
+from t2t_repro.problems.translate_ende_numbers.phrases import add_article
 
 
 def words() -> Iterator[Phrase]:
@@ -39,12 +39,12 @@ def words() -> Iterator[Phrase]:
         yield month
         yield Phrase(f"in {month.en}", f"im {month.de}")
     for noun in NOUNS:
-        one = with_article(noun, NOTHING, NOMINATIVE, definite=False)
+        one = add_article(noun, NOTHING, NOMINATIVE, definite=False)
         yield Phrase(noun.en, noun.de)
         yield Phrase(noun.en_plural, noun.de_plural)
         yield Phrase(f"one {noun.en}", one.de)
         yield one
-        yield with_article(noun, NOTHING, NOMINATIVE)
+        yield add_article(noun, NOTHING, NOMINATIVE)
         yield Phrase(f"the {noun.en_plural}", f"die {noun.de_plural}")
     yield from ADJECTIVES
     yield from TIME_ADVERBS

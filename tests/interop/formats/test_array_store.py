@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t2t_repro.interop.formats.array_store import ArrayStore, some
+from t2t_repro.interop.formats.array_store import ArrayStore, format_names
 from t2t_repro.system.errors import UserError
 
 FILE = Path("model.npz")
 
 
 def store(**arrays):
-    return ArrayStore.of_arrays(FILE, arrays, ("float16", "float32"))
+    return ArrayStore.from_arrays(FILE, arrays, ("float16", "float32"))
 
 
 def test_take_returns_float32_and_counts_each_array_once():
@@ -59,5 +59,5 @@ def test_rejects_a_missing_or_unexpected_array(name, shape, message):
 
 
 def test_some_abbreviates_a_long_list():
-    assert some(["a", "b"], 2) == "a, b"
-    assert some(range(1005), 2) == "0, 1 and 1,003 more"
+    assert format_names(["a", "b"], 2) == "a, b"
+    assert format_names(range(1005), 2) == "0, 1 and 1,003 more"

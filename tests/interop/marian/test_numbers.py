@@ -138,7 +138,7 @@ def test_log_probabilities_of_40_lines_are_equal(vectors, formulas):
 
 def searching(vectors, search):
     """Returns a function from sources to the ids and scores of the best hypotheses."""
-    decoder = generate.decoder_of(vectors.model, search.beam_size)
+    decoder = generate.make_decoder(vectors.model, search.beam_size)
 
     signature = [tf.TensorSpec([None, None], tf.int32)]
 

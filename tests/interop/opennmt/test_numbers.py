@@ -90,7 +90,7 @@ def test_all_hypotheses_of_a_search_are_equal(vectors, formulas, name):
         length_factor=0.0,
     )
     sources, _ = vectors.batch()
-    decoder = generate.decoder_of(vectors.model, beam_size)
+    decoder = generate.make_decoder(vectors.model, beam_size)
 
     @tf.function(autograph=False)
     def run_search(inputs):

@@ -7,10 +7,10 @@ import pytest
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
 from t2t_repro.interop.tensor2tensor.hparams import (
-    ignored,
+    find_ignored,
     parse_t2t_overrides,
     read_json,
-    to_hparams,
+    translate_hparams,
 )
 from t2t_repro.system.errors import UserError
 
@@ -27,7 +27,7 @@ BASE = t2t_sets.load("transformer_base")
 )
 def test_named_sets_equal_the_translated_sets_of_tensor2tensor(ours, theirs):
     expected = hparam_sets.load(ours)
-    hparams = to_hparams(t2t_sets.load(theirs), expected.vocab_size)
+    hparams = translate_hparams(t2t_sets.load(theirs), expected.vocab_size)
     # Data, batch size, duration and checkpoints are not part of tensor2tensor's sets.
     excluded = {
         "problem",
@@ -91,12 +91,12 @@ def test_named_sets_equal_the_translated_sets_of_tensor2tensor(ours, theirs):
     ],
 )
 def test_translates_a_value(changes, expected):
-    hparams = to_hparams(BASE | changes, 100)
+    hparams = translate_hparams(BASE | changes, 100)
     assert {key: getattr(hparams, key) for key in expected} == pytest.approx(expected)
 
 
 def test_sets_the_target_space_and_the_search_of_t2t_decoder():
-    hparams = to_hparams(BASE, 100, target_space_id=5)
+    hparams = translate_hparams(BASE, 100, target_space_id=5)
     assert (hparams.target_space_id, hparams.tokenizer) == (5, "wordpiece")
     search = hparams.beam_size, hparams.alpha, hparams.decode_extra_length
     assert search == (4, 0.6, 50)
@@ -135,12 +135,12 @@ UNSUPPORTED = {
 @pytest.mark.parametrize("key", UNSUPPORTED)
 def test_rejects_an_unsupported_value_by_name(key):
     with pytest.raises(UserError, match=f"{key}="):
-        to_hparams(BASE | {key: UNSUPPORTED[key]}, 100)
+        translate_hparams(BASE | {key: UNSUPPORTED[key]}, 100)
 
 
 def test_error_lists_all_unsupported_values_in_one_line():
     with pytest.raises(UserError) as error:
-        to_hparams(BASE | UNSUPPORTED, 100)
+        translate_hparams(BASE | UNSUPPORTED, 100)
     message = str(error.value)
     assert "\n" not in message
     for key in UNSUPPORTED:
@@ -149,7 +149,7 @@ def test_error_lists_all_unsupported_values_in_one_line():
 
 def test_rejects_key_channels_that_are_not_a_multiple_of_the_heads():
     with pytest.raises(UserError, match="num_heads=8, attention_key_channels=100"):
-        to_hparams(BASE | {"attention_key_channels": 100}, 100)
+        translate_hparams(BASE | {"attention_key_channels": 100}, 100)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def test_rejects_key_channels_that_are_not_a_multiple_of_the_heads():
 )
 def test_rejects_a_value_of_the_wrong_type(changes):
     with pytest.raises(UserError, match=f"{next(iter(changes))}=.* type"):
-        to_hparams(BASE | changes, 100)
+        translate_hparams(BASE | changes, 100)
 
 
 def test_ignores_and_reports_a_disabled_unknown_hyper_parameter():
     values = BASE | {"a_new_feature": False, "moe_k": 2, "optimizer": "adam"}
-    to_hparams(values, 100)
-    assert ignored(values) == {"a_new_feature": False, "moe_k": 2}
+    translate_hparams(values, 100)
+    assert find_ignored(values) == {"a_new_feature": False, "moe_k": 2}
 
 
 def test_parses_overrides_like_tensor2tensor():

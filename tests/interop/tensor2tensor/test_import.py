@@ -12,7 +12,7 @@ from t2t_repro.interop.import_model import import_model
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
 from t2t_repro.interop.tensor2tensor.hparams import read_json
 from t2t_repro.interop.tensor2tensor.importer import load_vocabulary, read
-from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_name
+from t2t_repro.interop.tensor2tensor.variable_names import convert_from_t2t, t2t_name
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
@@ -70,12 +70,12 @@ def test_weights_moments_and_step_equal_the_checkpoint(step_6, shared_dir):
     assert (report.source.adam, report.source.every_array) == ("imported", True)
     final = {k.removeprefix("final/"): v for k, v in arrays.items() if "final/" in k}
     weights, optimizer = checkpoint.tensors(), checkpoint.tensors("optimizer")
-    expected = from_t2t(final, weights.shapes(), "post")
+    expected = convert_from_t2t(final, weights.shapes(), "post")
     reader = tf.train.load_checkpoint(
         str(shared_dir / "t2t/golden/train_v1_ckpt/model.ckpt-6")
     )
     m, v = (
-        from_t2t(
+        convert_from_t2t(
             {name: reader.get_tensor(f"training/{name}/{slot}") for name in final},
             weights.shapes(),
             "post",
@@ -97,7 +97,7 @@ class Recorder:
     def __init__(self):
         self.results = []
 
-    def step_done(self, step, result):
+    def record_step(self, step, result):
         self.results.append([float(result.loss), float(result.rate)])
 
     def unreported(self):
@@ -142,7 +142,7 @@ def test_resumed_training_equals_tensor2tensor(step_6):
         if name == "embedding/table" or t2t_name(name, "post") in theirs
     }
     assert len(recorded) == 8
-    for name, value in from_t2t(theirs, recorded, "post").items():
+    for name, value in convert_from_t2t(theirs, recorded, "post").items():
         np.testing.assert_allclose(ours[name], value, atol=1e-5, err_msg=name)
 
 

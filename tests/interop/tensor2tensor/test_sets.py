@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
-from t2t_repro.interop.tensor2tensor.hparams import to_hparams
+from t2t_repro.interop.tensor2tensor.hparams import translate_hparams
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.schedules import Schedule
 from tests import golden
@@ -49,7 +49,7 @@ def test_learning_rates_of_a_set_equal_tensor2tensor(shared_dir, name):
     # Replace the unsupported settings of transformer_tpu, which do not affect the rate.
     values = t2t_sets.load(name) | {"optimizer": "adam"}
     values = {k: v for k, v in values.items() if not k.endswith("_broadcast_dims")}
-    hparams = to_hparams(values, 37_000)
+    hparams = translate_hparams(values, 37_000)
     schedule = Schedule.from_hparams(hparams)
     rates = [float(schedule(tf.constant(int(n)))) for n in arrays["lr/steps"]]
     np.testing.assert_allclose(rates, arrays[f"lr/{name}"], rtol=1e-6)
