@@ -99,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         __doc__,
         ("data_dir", cli.path, REQUIRED, "folder of the treebank"),
         ("trees", cli.int_range(1), 60_000, "number of trees to write"),
-        ("probability", cli.share, 0.2, "probability of replacing a constituent"),
+        ("probability", cli.fraction, 0.2, "probability of replacing a constituent"),
         ("most_words", cli.int_range(1), 60, "maximum words per tree"),
         ("seed", cli.int_range(0), 1, "random seed"),
     ).parse_args(argv)

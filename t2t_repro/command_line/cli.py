@@ -116,7 +116,7 @@ def float_range(minimum: float, maximum: float) -> Callable[[str], float]:
     return number
 
 
-def share(text: str) -> float:
+def fraction(text: str) -> float:
     """Parses the value of a flag, a number above 0 and at most 1."""
     value = _number(text)
     if not 0 < value <= 1:

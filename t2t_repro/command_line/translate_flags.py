@@ -124,7 +124,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--top_p",
-        type=cli.share,
+        type=cli.fraction,
         help="sample only from the smallest set of tokens with this total probability "
         "(default: 1)",
     )

@@ -84,7 +84,7 @@ class InputText:
             yield line
         if self.fingerprint not in (None, digest.hexdigest()):
             raise UserError(
-                f"{self.name} changed while it was translated; run the command again."
+                f"{self.name} changed while it was translated; run the command again"
             )
 
     def _read_once(self) -> Iterator[str]:
