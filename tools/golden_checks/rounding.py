@@ -66,10 +66,10 @@ def model_additions(
     attention = d_model + hparams.key_size + 2 * length + heads
     feed_forward = d_model + hparams.d_ff
     norm = 2 * d_model  # Mean and variance.
-    encoder = POSITION + norm
-    encoder += hparams.num_layers * (attention + feed_forward + 2 * norm)
-    decoder = encoder + norm
-    decoder += hparams.decoder_layers * (2 * attention + feed_forward + 3 * norm)
+    encoder_layer = attention + feed_forward + 2 * norm
+    decoder_layer = 2 * attention + feed_forward + 3 * norm
+    encoder = POSITION + hparams.num_layers * encoder_layer + norm
+    decoder = encoder + hparams.decoder_layers * decoder_layer + norm
     logits = decoder + d_model
     losses = logits + vocab_size
     # Backpropagation has the same sums as the forward pass. The gradient of a weight
