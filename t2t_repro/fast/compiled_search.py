@@ -55,8 +55,9 @@ class CompiledSearch:
         if not self._matmuls:
             self.copy_weights()
         inputs = _pad(inputs, *shape)
-        memories = self._read(inputs)
-        # A direct call would warn that it is traced again for every length.
+        # Direct calls would log that the functions are traced for every length, or for
+        # many models.
+        memories = self._read.get_concrete_function()(inputs)
         search = self._search_memories.get_concrete_function(inputs, memories)
         with self._one_at_a_time if self.may_crash(shape[0]) else nullcontext():
             ids, scores = search(inputs, memories)
@@ -64,12 +65,13 @@ class CompiledSearch:
 
     def copy_weights(self) -> None:
         """Copies the weights of the matmuls of a step."""
-        self._copied_rows = self._first_rows()
+        self._copied_rows = self._read_first_rows()
         self._matmuls = [transpose_step_weights(model) for model in self._models]
 
     def is_up_to_date(self) -> bool:
         """Returns whether the weights are still those that were copied."""
-        return bool(tf.reduce_all(tf.equal(self._copied_rows, self._first_rows())))
+        rows = self._read_first_rows()
+        return bool(tf.reduce_all(tf.equal(self._copied_rows, rows)))
 
     def is_short(self, length: int) -> bool:
         """Returns whether the outputs for a source length are short enough."""
@@ -93,7 +95,10 @@ class CompiledSearch:
             or not self._divides_softmax
         )
 
-    @tf.function(autograph=False)
+    def _read_first_rows(self) -> tf.Tensor:
+        return self._first_rows.get_concrete_function()()
+
+    @tf.function(input_signature=(), autograph=False)
     def _first_rows(self) -> tf.Tensor:
         """Returns rows of all copied weights; see `first_rows`."""
         groups = chain.from_iterable(map(matmuls_of_a_step, self._models))

@@ -133,7 +133,8 @@ class Division:
             return WholeTexts(texts, [each.spans for each in masked])
         splitter = self._splitter
         divide = splitter.sentences if self.by_sentence else splitter.short_lines
-        sentences = divide(tf.constant(masks, tf.string))
+        # A direct call would log that the functions of many splitters are traced.
+        sentences = divide.get_concrete_function()(tf.constant(masks, tf.string))
         return DividedTexts(texts, masked, sentences, self.by_sentence)
 
     def _has_long_or_several_lines(self, texts: Sequence[str]) -> bool:

@@ -137,7 +137,9 @@ class Aligner:
     ) -> Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.float32]]]:
         """Yields pair numbers and attention weights (rows, target, source)."""
         for numbers, batch in pair_batches(source_ids, target_ids, _TOKENS_PER_BATCH):
-            yield numbers, self._weights(batch["inputs"], batch["targets"]).numpy()
+            # A direct call would log that the functions of many aligners are traced.
+            weights = self._weights.get_concrete_function()
+            yield numbers, weights(batch["inputs"], batch["targets"]).numpy()
 
 
 def align_words(

@@ -140,3 +140,12 @@ def test_a_match_may_depend_on_the_text_around_its_sentence():
     (result,), lines = translated(["a one. Two b\nc d"], patterns=expressions)
     assert result.text == "A one. TWO B\nc D"
     assert [line for line in lines if line] == ["a.", "Two b", "d"]
+
+
+def test_many_models_cause_no_retracing_warning(tensorflow_log):
+    """TensorFlow counts the traces of a method for all objects."""
+    for _ in range(6):
+        rule = Division(SentenceSplitter(Characters(), 20, "en"), by_sentence=True)
+        pipeline = Pipeline(Upper(), Placeholders([]), align, division=rule)
+        pipeline.translate_window(["One. Two."])
+    assert tensorflow_log.text == ""
