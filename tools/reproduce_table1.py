@@ -14,6 +14,7 @@ import json
 import platform
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(1)
+    with suppress(RuntimeError):  # TensorFlow is already initialized.
+        tf.config.threading.set_intra_op_parallelism_threads(1)
     result = measure(args)
     result["machine"] = f"{platform.machine()}, TensorFlow {tf.__version__}, one core"
     folder.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def test_results_equal_those_of_the_translator(
     decoder = CachedDecoder(model, beam_size)
     for text in TEXTS:
         inputs = translator.encode(tf.constant([text]))
-        ((ids, scores),) = translator.translate_batches([inputs])
+        ids, scores = translator.translate_ids(inputs)
         trace = trace_beam(decoder, tuple(inputs[0].numpy().tolist()), search)
         best = trace.results[0]
         assert list(best.ids) == [int(token) for token in ids[0, 0] if token]

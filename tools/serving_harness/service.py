@@ -86,8 +86,13 @@ class Service:
         """
         expected = self.signature(signature).inputs
         if inputs.keys() != expected.keys():
-            names = f"{sorted(inputs)}, expected {sorted(expected)}"
-            raise invalid(f"inputs do not match the signature: {names}")
+            # The client finds the missing input in this text of TensorFlow Serving.
+            raise invalid(
+                "input size does not match signature: "
+                f"{len(inputs)}!={len(expected)}; missing but required: "
+                f"{sorted(expected.keys() - inputs.keys())}, extra: "
+                f"{sorted(inputs.keys() - expected.keys())}",
+            )
         run: Callable[[str, Arrays], dict[str, np.ndarray]]
         run = self._run if self.batcher is None else self.batcher
         return run(signature or DEFAULT_SIGNATURE, inputs)
