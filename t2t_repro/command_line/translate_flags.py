@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
+from t2t_repro.fast.thresholds import LINES_THAT_PAY
 from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
 from t2t_repro.system.errors import UserError
 
@@ -102,8 +103,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="compile the search for batches of one to four sentences (in int8, one), "
         "once per 32 subwords of length (default: only on a CPU, for a file with "
-        "--batch_size 1 and at least 500 lines, or 3,000 in int8; on a terminal in the "
-        "background, after some sentences of a length)",
+        f"--batch_size 1 and at least {LINES_THAT_PAY['float32']:,} lines, or "
+        f"{LINES_THAT_PAY['int8']:,} in int8; on a terminal in the background, after "
+        "some sentences of a length)",
     )
     add(
         "--tensor2tensor_rules",

@@ -19,6 +19,9 @@ def beam_search(
 ) -> Search:
     """Returns the beam search for a batch of sentences, for `decode_batch`.
 
+    Constraints other than `never`, terms and `tensor2tensor_rules` exclude each other,
+    and a width excludes `tensor2tensor_rules`.
+
     Args:
         config: Settings: the algorithm, beam size, length penalty and n-best.
         limits: int32 (batch,), the maximum number of tokens, EOS included.
@@ -26,9 +29,6 @@ def beam_search(
         terms: Lexical constraints (see `ConstrainedSearch`); the results lack the
             longest terms if the limit leaves no room for all of them.
         width: Upper bound on the limits; None: no bound.
-
-    Constraints other than `never`, terms and `tensor2tensor_rules` exclude each other,
-    and a width excludes `tensor2tensor_rules`.
     """
     assert not config.tensor2tensor_rules or (terms is None and width is None)
     assert terms is None or constraints is None or constraints.only_tokens

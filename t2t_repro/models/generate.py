@@ -37,6 +37,8 @@ def generate(
 ) -> BeamSearchResult:
     """Finds the translations of encoded sentences.
 
+    The arguments can be combined as `TranslationOptions.check` allows.
+
     Args:
         config: Settings of the search.
         decoder: Decoder for `config.hypotheses` hypotheses per sentence.
@@ -46,8 +48,6 @@ def generate(
         width: Fixed length of the result, at least that of any output. Shapes are then
             the same in every step, as XLA requires.
         terms: Lexical constraints.
-
-    `TranslationOptions.check` rejects options that cannot be combined.
     """
     state = decoder.start(inputs)
     limits = config.longest(tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32))

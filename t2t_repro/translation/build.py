@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import tensorflow as tf
+
 from t2t_repro import fast
 from t2t_repro.fast.parallel_batches import give_each_batch_a_core
 from t2t_repro.fast.searchers import fastest_searcher
@@ -123,8 +125,6 @@ def choose_compilation(
     Raises:
         UserError: `options.xla` is set, but the optimized search is not installed.
     """
-    import tensorflow as tf
-
     if options.xla and not fast.uses("kv_cache"):
         raise UserError(
             f"{spell('xla')} compiles the optimized search, which --no-fast and "

@@ -252,7 +252,7 @@ def load(
 
     The function also installs the optimized implementations of `t2t_repro.fast` in the
     process. On a CPU, a thread compiles the search for a few sentences when it has been
-    used for some seconds (`CompiledSearch`).
+    used for some seconds (`CompiledSearcher`).
 
     Args:
         model_dir: Model directory, written by `train` or an import command.

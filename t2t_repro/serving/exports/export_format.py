@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,7 +39,7 @@ class ExportOptions:
     licence: str | None = None
 
 
-class ExportFormat:
+class ExportFormat(ABC):
     """Format of exported models.
 
     Attributes:
@@ -63,17 +64,17 @@ class ExportFormat:
     supports_fast: ClassVar[bool] = True
 
     @property
+    @abstractmethod
     def supported(self) -> Supported:
         """Hyper-parameters that the format can represent."""
-        raise NotImplementedError
 
     def check_folder(self, export_dir: Path, model_name: str) -> None:
         """Raises UserError if the folder cannot contain a version of the model."""
         check_format(export_dir, self.file, self.takes_ids)
 
+    @abstractmethod
     def write(self, loaded: Loaded, folder: Path, options: ExportOptions) -> None:
         """Writes a model with supported hyper-parameters to an empty folder."""
-        raise NotImplementedError
 
     def export(
         self, loaded: Loaded, export_dir: Path, options: ExportOptions
