@@ -14,17 +14,11 @@ from typing import NamedTuple
 from t2t_repro.problems.translate_ende_numbers.lexicon import (
     ADVERBS,
     OPENINGS,
+    TABLES,
     Subject,
     Verb,
 )
 from t2t_repro.problems.translate_ende_numbers.phrase import NOTHING, Phrase, join_words
-
-# German auxiliary verb of each compound tense, by person.
-_AUXILIARIES = {
-    "perfect": {"1": "habe", "3": "hat", "p": "haben"},
-    "future": {"1": "werde", "3": "wird", "p": "werden"},
-    "want": {"1": "will", "3": "will", "p": "wollen"},
-}
 
 
 class VerbGroup(NamedTuple):
@@ -38,9 +32,6 @@ class VerbGroup(NamedTuple):
     separable: bool = False
 
 
-IS, WAS = VerbGroup("is", "ist", ""), VerbGroup("was", "war", "")
-
-
 def finish(phrase: Phrase) -> Phrase:
     """Removes the German comma at the end of a sentence."""
     return phrase._replace(de=phrase.de.removesuffix(","))
@@ -52,24 +43,27 @@ def conjugate(verb: Verb, person: str, tense: str) -> VerbGroup:
     Args:
         verb: Verb to conjugate.
         person: Person of the subject; see `Subject`.
-        tense: "present", "past", "perfect", "future", or "want" ("wants to buy").
+        tense: "present", "past", "perfect", "future", "passive" (in the past), or
+            "want" ("wants to buy").
     """
-    third = person == "3"
     if tense == "present":
-        head, _, tail = verb.en.partition(" ")
-        en = f"{head}s {tail}".strip() if third else verb.en
+        en = verb.en_present if person == "3" else verb.en
         forms = {"1": verb.de.removesuffix("n"), "3": verb.de_present, "p": verb.de}
         return VerbGroup(en, forms[person], verb.particle, bool(verb.particle))
     if tense == "past":
         finite = verb.de_past_plural if person == "p" else verb.de_past
         return VerbGroup(verb.en_past, finite, verb.particle, bool(verb.particle))
-    en, closing = f"will {verb.en}", verb.particle + verb.de
-    if tense == "want":
-        en = f"{'wants' if third else 'want'} to {verb.en}"
-    if tense == "perfect":
-        en = f"{'has' if third else 'have'} {verb.en_participle}"
-        closing = verb.de_participle
-    return VerbGroup(en, _AUXILIARIES[tense][person], closing)
+    auxiliary, finite = TABLES["auxiliaries"][tense][person]
+    en, closing = verb.en, verb.particle + verb.de
+    if tense in ("perfect", "passive"):
+        en, closing = verb.en_participle, verb.de_participle
+    return VerbGroup(f"{auxiliary} {en}", finite, closing)
+
+
+def be(person: str, tense: str) -> VerbGroup:
+    """Conjugates "to be" in the present or past tense; see `conjugate`."""
+    en, finite = TABLES["be"][tense][person]
+    return VerbGroup(en, finite, "")
 
 
 def main_clause(subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
@@ -133,7 +127,7 @@ def action(
             the perfect tense, which English does not combine with times, is not used.
     """
     tenses = ("past", "future", "want")
-    tense = rng.choice(tenses if timed else (*tenses, "perfect"))
+    tense = rng.choice(tenses if timed else ("present", *tenses, "perfect"))
     who, group = subject.phrase, conjugate(verb, subject.person, tense)
     order = rng.choice(("main", "that") if timed else ("main", "adverb", "that"))
     if order == "adverb" and tense in ADVERBS:

@@ -30,6 +30,7 @@ class Verb(NamedTuple):
     """Verb with the forms that occur in the sentences."""
 
     en: str  # English infinitive.
+    en_present: str  # English present tense, third person singular.
     en_past: str  # English past tense.
     en_participle: str  # English past participle.
     de: str  # German infinitive without its separable particle.
@@ -63,6 +64,7 @@ SUBJECTS = tuple(
 PERSONS = tuple(Phrase(name, name) for name in TABLES["persons"])
 
 THING_VERBS = _verbs("thing_verbs")
+STATE_VERBS = _verbs("state_verbs")
 TRADE_VERBS = _verbs("trade_verbs")
 PERSON_VERBS = _verbs("person_verbs")
 ACTIVITIES = _verbs("activities")
@@ -79,6 +81,7 @@ OPENINGS = _phrases("openings")
 EVENTS = _phrases("events")
 VEHICLES = _phrases("vehicles")
 EVENT_VERBS = _verbs("event_verbs")
+DATED_EVENT_VERBS = _verbs("dated_event_verbs")
 CITIES = _phrases("cities")
 NOWS = _phrases("nows")
 CLOCK_ADVERBS = _phrases("clock_adverbs")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from t2t_repro.problems.translate_ende_numbers import clauses, lexicon
-from t2t_repro.problems.translate_ende_numbers.clauses import IS, WAS, VerbGroup
+from t2t_repro.problems.translate_ende_numbers.clauses import VerbGroup
 from t2t_repro.problems.translate_ende_numbers.german import (
     ACCUSATIVE,
     DATIVE,
@@ -20,7 +20,7 @@ from t2t_repro.problems.translate_ende_numbers.short_sentences import ShortMaker
 from t2t_repro.problems.translate_ende_numbers.spelling import choose_spelling, respell
 
 KINDS = ("number", "ordinal", "date", "time", "price", "clause")
-_SHORT_PROBABILITY = 0.6
+_SHORT_PROBABILITY = 0.59
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class SentenceMaker:
 
     def _quality(self) -> Phrase:
         thing = self._phrases.ordinal_phrase(lexicon.NOUNS, NOMINATIVE)
-        verb = self._rng.choice((IS, WAS))
+        verb = clauses.be("3", self._rng.choice(("present", "past")))
         return self._statement(thing, verb, self._rng.choice(lexicon.ADJECTIVES))
 
     # Dates
@@ -125,9 +125,7 @@ class SentenceMaker:
 
     def _birth(self) -> Phrase:
         subject = self._rng.choice(lexicon.SUBJECTS)
-        verb = VerbGroup("was born", "wurde", "geboren")
-        if subject.person == "p":
-            verb = VerbGroup("were born", "wurden", "geboren")
+        verb = clauses.conjugate(VERBS["bear"], subject.person, "passive")
         when = join_phrases("on {0}", "am {0}", self._phrases.date(DATIVE))
         order = self._rng.choice(("main", "that", "inverted"))
         return clauses.ordered_clause(self._rng, order, subject.phrase, verb, when)
@@ -135,7 +133,8 @@ class SentenceMaker:
     def _calendar(self) -> Phrase:
         if self._rng.random() < 0.4:
             date = self._phrases.weekday_date(NOMINATIVE)
-            return clauses.main_clause(self._rng.choice(lexicon.NOWS), IS, date)
+            now = self._rng.choice(lexicon.NOWS)
+            return join_phrases("{0} {1}", "{0} {1}", now, date)
         date = self._phrases.date(NOMINATIVE)
         adjective = self._rng.choice(lexicon.DAY_ADJECTIVES)
         en, de = "{0} was a {1} day", "der {0} war ein {1}er Tag"

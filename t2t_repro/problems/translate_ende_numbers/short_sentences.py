@@ -5,11 +5,10 @@ words.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from t2t_repro.problems.translate_ende_numbers import clauses, english, german, lexicon
-from t2t_repro.problems.translate_ende_numbers.clauses import IS, WAS, VerbGroup
 from t2t_repro.problems.translate_ende_numbers.german import (
     ACCUSATIVE,
     DATIVE,
@@ -30,14 +29,9 @@ from t2t_repro.problems.translate_ende_numbers.phrase import (
 )
 from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker, add_article
 
-# Present and past of "to be" for each person.
-_BE = {
-    "1": (VerbGroup("am", "bin", ""), WAS),
-    "3": (IS, WAS),
-    "p": (VerbGroup("are", "sind", ""), VerbGroup("were", "waren", "")),
-}
 # Tenses that are listed twice are chosen twice as often.
-_TENSES = ("present", *["past"] * 2, *["future"] * 2, "want", "perfect")
+_SIMPLE_TENSES = (*["present"] * 2, "past", "future")
+_TENSES = (*_SIMPLE_TENSES, "past", "future", "want", "perfect")
 
 
 class ShortMaker:
@@ -53,10 +47,15 @@ class ShortMaker:
                 *[self._bare_number] * 3,
                 *[self._things] * 4,
                 *[self._things_and_others] * 2,
-                self._counting_clause,
+                *[lambda: self._action(self._things(ACCUSATIVE))] * 3,
             ],
             "ordinal": [*[self._numbered] * 2, self._quality_of_numbered],
-            "date": [*[self._bare_date] * 2, phrases.date_phrase],
+            "date": [
+                *[self._bare_date] * 2,
+                phrases.date_phrase,
+                self._calendar,
+                lambda: self._happening(phrases.date_phrase()),
+            ],
             "time": [
                 *[self._clock] * 2,
                 self._at_clock,
@@ -70,11 +69,14 @@ class ShortMaker:
             ],
             "clause": [
                 self._quality,
-                *[self._action] * 3,
-                self._meeting,
-                *[self._activity] * 2,
+                *[lambda: self._action(self._thing(ACCUSATIVE))] * 4,
+                lambda: self._somebody(
+                    lexicon.PERSON_VERBS, self._choose(lexicon.PERSONS)
+                ),
+                partial(self._somebody, lexicon.ACTIVITIES, NOTHING),
+                partial(self._somebody, (VERBS["arrive"],), NOTHING, _TENSES[:-1]),
                 self._position,
-                self._event,
+                *[self._event] * 2,
             ],
         }
 
@@ -94,16 +96,12 @@ class ShortMaker:
         n = self._choose(pool)
         return Phrase(english.cardinal(n), german.cardinal(n), (("number", n),))
 
-    def _things(self) -> Phrase:
-        return self._phrases.quantity(NOUNS, NOMINATIVE, few=self._rng.random() < 0.7)
+    def _things(self, case: str = NOMINATIVE) -> Phrase:
+        return self._phrases.quantity(NOUNS, case, few=self._rng.random() < 0.7)
 
     def _things_and_others(self) -> Phrase:
         pair = (self._phrases.quantity(NOUNS, NOMINATIVE, few=True) for _ in range(2))
         return join_phrases("{0} and {1}", "{0} und {1}", *pair)
-
-    def _counting_clause(self) -> Phrase:
-        things = self._phrases.quantity(NOUNS, ACCUSATIVE, few=True)
-        return self._somebody(lexicon.THING_VERBS, things)
 
     # Ordinals
 
@@ -111,13 +109,17 @@ class ShortMaker:
         return self._phrases.ordinal_phrase(NOUNS, NOMINATIVE)
 
     def _quality_of_numbered(self) -> Phrase:
-        thing, verb = self._numbered(), self._choose(_BE["3"])
-        return clauses.main_clause(thing, verb, self._choose(lexicon.ADJECTIVES))
+        return self._being(self._numbered(), "3", self._choose(lexicon.ADJECTIVES))
 
     # Dates
 
     def _bare_date(self) -> Phrase:
         return join_phrases("{0}", "der {0}", self._phrases.date(NOMINATIVE))
+
+    def _calendar(self) -> Phrase:
+        """Returns e.g. "today is the third of March", "heute ist der dritte März"."""
+        now = self._choose(lexicon.NOWS)
+        return join_phrases("{0} {1}", "{0} {1}", now, self._bare_date())
 
     # Times
 
@@ -135,8 +137,7 @@ class ShortMaker:
         return join_phrases("at {0}", "um {0}", self._clock())
 
     def _it_is(self) -> Phrase:
-        verb = self._choose(_BE["3"])
-        return clauses.main_clause(Phrase("it", "es"), verb, self._clock())
+        return self._being(Phrase("it", "es"), "3", self._clock())
 
     # Prices
 
@@ -151,19 +152,8 @@ class ShortMaker:
     def _quality(self) -> Phrase:
         thing, adjective = self._thing(NOMINATIVE), self._choose(lexicon.ADJECTIVES)
         subject = self._choose(lexicon.SUBJECTS)
-        people = subject.phrase, subject.person
-        who, person = self._choose((people, (thing, "3"), (thing, "3")))
-        return clauses.main_clause(who, self._choose(_BE[person]), adjective)
-
-    def _action(self) -> Phrase:
-        return self._somebody(lexicon.THING_VERBS, self._thing(ACCUSATIVE))
-
-    def _meeting(self) -> Phrase:
-        return self._somebody(lexicon.PERSON_VERBS, self._choose(lexicon.PERSONS))
-
-    def _activity(self) -> Phrase:
-        verbs = (*lexicon.ACTIVITIES, *[VERBS["arrive"]] * 2)
-        return self._somebody(verbs, NOTHING)
+        who, person = self._choose((subject, (thing, "3"), (thing, "3")))
+        return self._being(who, person, adjective)
 
     def _position(self) -> Phrase:
         where, thing = self._choose(lexicon.PREPOSITIONS), self._thing(DATIVE)
@@ -177,12 +167,26 @@ class ShortMaker:
 
     # Shared by several kinds
 
-    def _somebody(self, verbs: tuple[Verb, ...], rest: Phrase) -> Phrase:
+    def _being(self, subject: Phrase, person: str, rest: Phrase) -> Phrase:
+        """Returns a main clause with "is", "was" or the forms of another person."""
+        verb = clauses.be(person, self._choose(("present", "past")))
+        return clauses.main_clause(subject, verb, rest)
+
+    def _action(self, things: Phrase) -> Phrase:
+        """Returns a main clause in which somebody buys, sees, has, ... things."""
+        actions = lexicon.THING_VERBS, _TENSES
+        states = lexicon.STATE_VERBS, _SIMPLE_TENSES
+        verbs, tenses = self._choose((actions, actions, states))
+        return self._somebody(verbs, things, tenses)
+
+    def _somebody(
+        self, verbs: tuple[Verb, ...], rest: Phrase, tenses: Sequence[str] = _TENSES
+    ) -> Phrase:
         """Returns a main clause in a random tense, possibly with an adverb of time."""
         subject, verb = self._choose(lexicon.SUBJECTS), self._choose(verbs)
-        tenses = _TENSES[:-1] if verb.en == "arrive" else _TENSES
         if verb.en == verb.en_past and subject.person != "3":
-            tenses = tenses[1:]  # "I read" is ambiguous: omit the present tense.
+            # "I read" is ambiguous: omit the present tense.
+            tenses = [tense for tense in tenses if tense != "present"]
         tense = self._choose(tenses)
         who, group = subject.phrase, clauses.conjugate(verb, subject.person, tense)
         order = self._choose(("none", "none", "first", "last"))
@@ -196,14 +200,15 @@ class ShortMaker:
 
     def _happening(self, when: Phrase) -> Phrase:
         """Returns a clause about an event, or the departure or arrival of a vehicle."""
+        verbs = lexicon.DATED_EVENT_VERBS if when.en else lexicon.EVENT_VERBS
         moves = VERBS["leave"], VERBS["arrive"]
         events = (
-            (self._choose(lexicon.EVENTS), self._choose(lexicon.EVENT_VERBS)),
+            (self._choose(lexicon.EVENTS), self._choose(verbs)),
             (self._choose(lexicon.VEHICLES), self._choose(moves)),
         )
         event, verb = self._choose(events)
-        tense = self._choose(("present", "past", "future"))
-        return clauses.main_clause(event, clauses.conjugate(verb, "3", tense), when)
+        group = clauses.conjugate(verb, "3", self._choose(_SIMPLE_TENSES))
+        return clauses.main_clause(event, group, when)
 
     def _thing(self, case: str) -> Phrase:
         """Returns a noun phrase such as "the house" or "an old house" in a case."""

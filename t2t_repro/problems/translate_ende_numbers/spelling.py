@@ -1,15 +1,17 @@
 """Varies the spelling of sentences: capitals, full stops and hyphens."""
 
 import random
+import re
 
 SPELLINGS = {
-    "plain": 0.56,
+    "plain": 0.49,
     "sentence": 0.18,  # Initial capital and full stop.
     "capital": 0.06,
+    "title case": 0.03,
     "full stop": 0.04,
     "no hyphens": 0.07,
     "lower case": 0.04,
-    "upper case": 0.05,
+    "upper case": 0.09,
 }
 """Probability of each spelling of short inputs."""
 _IN_LONG = ("plain", "sentence")
@@ -42,10 +44,12 @@ def respell(en: str, de: str, spelling: str) -> tuple[str, str]:
         case "upper case":
             return en.upper(), de
     stop = "." if spelling in ("sentence", "full stop") else ""
-    if spelling in ("sentence", "capital") and en[0].islower():
+    if en[0].islower() and spelling in ("sentence", "capital", "title case"):
         en, de = _capitalise(en), _capitalise(de)
     elif stop and en[0].isupper():
         de = _capitalise(de)
+    if spelling == "title case":
+        en = re.sub(r"(?<=[ -])\w", lambda initial: initial[0].upper(), en)
     return en + stop, de + stop
 
 

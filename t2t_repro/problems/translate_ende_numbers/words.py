@@ -33,8 +33,8 @@ def words() -> Iterator[Phrase]:
     for day in WEEKDAYS:
         yield day
         yield Phrase(f"on {day.en}", f"am {day.de}")
-        for now in (Phrase("it", "es"), *NOWS):
-            yield Phrase(f"{now.en} is {day.en}", f"{now.de} ist {day.de}")
+        for now in NOWS:
+            yield Phrase(f"{now.en} {day.en}", f"{now.de} {day.de}")
     for month in MONTHS:
         yield month
         yield Phrase(f"in {month.en}", f"im {month.de}")
