@@ -95,6 +95,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.system.atomic_file import new_text_file
 
     tokenize = _tokenizer(args, test_set)
+    _check_late_flags(args, test_set)
     # Opened first, so that a missing folder is reported before the translation.
     with new_text_file(args.output_file or os.devnull) as output:
         origin = args.hypothesis_file or args.model_dir
@@ -160,7 +161,7 @@ def _test_set(args: Namespace) -> TestSet:
         directory = ModelDir(Path(args.model_dir))
         provenance = directory.provenance()
         language = language or provenance.target_lang
-        _check_output(args.output_file, provenance.data_dir)
+        _check_not_in_corpus(args.output_file, provenance.data_dir)
     from t2t_repro.evaluation import test_sets
 
     if directory is None or args.reference_file:
@@ -177,17 +178,54 @@ def _test_set(args: Namespace) -> TestSet:
 
 
 def _tokenizer(args: Namespace, test_set: TestSet) -> str:
-    """Returns the tokenizer of BLEU, and prints a line if it replaces a better one."""
+    """Returns the tokenizer of BLEU; prints a line if it or a reference is unusual."""
     from t2t_repro.evaluation.bleu import check_tokenizer, select_tokenizer
+    from t2t_repro.evaluation.references import describe_empty_references
 
     if test_set.is_trees and (args.tokenize or args.lowercase):
         raise UserError("--tokenize and --lowercase are for translations, not trees")
+    note = describe_empty_references(test_set.references)
+    if note and not test_set.is_trees:
+        cli.log(note)
     if args.tokenize:
         return check_tokenizer(args.tokenize)
     tokenizer = select_tokenizer(test_set.target_lang, test_set.references[0])
     if tokenizer.note and not test_set.is_trees:
         cli.log(tokenizer.note)
     return tokenizer.name
+
+
+def _check_late_flags(args: Namespace, test_set: TestSet) -> None:
+    """Checks the flags that are used after the translation, which may take long."""
+    if args.comet_dir and Path(args.comet_dir).is_file():
+        raise UserError(f"--comet_dir {args.comet_dir} is a file; name a folder")
+    other = args.compare and Path(args.compare)
+    if not other:
+        return
+    if (other / META_FILE).exists():
+        _require_sources(args.compare, test_set)
+        cli.start_models(args.verbose, args.no_fast)
+        from t2t_repro.runs.model_dir import ModelDir
+
+        ModelDir(other).tokenizer()
+        ModelDir(other).checkpoint()
+        return
+    if other.is_dir():
+        raise UserError(
+            f"--compare {other} is a folder without a model; give a model directory or "
+            "a file of translations"
+        )
+    from t2t_repro.evaluation.test_sets import read_translations
+
+    read_translations(args.compare, test_set)
+
+
+def _require_sources(model_dir: str, test_set: TestSet) -> None:
+    if test_set.sources is None:
+        raise UserError(
+            f"--source_file is missing: the model {model_dir} needs sentences to "
+            "translate"
+        )
 
 
 def _translations(
@@ -202,10 +240,7 @@ def _translations(
         from t2t_repro.evaluation.test_sets import read_translations
 
         return read_translations(origin, test_set), [], {"checkpoint": origin}
-    if test_set.sources is None:
-        raise UserError(
-            f"--source_file is missing: the model {origin} needs sentences to translate"
-        )
+    _require_sources(origin, test_set)
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.evaluation import split_scores
     from t2t_repro.runs.model_dir import ModelDir
@@ -244,7 +279,7 @@ def _translations(
     return lines, [*text, speed], values | {"checkpoint": ", ".join(loaded.checkpoints)}
 
 
-def _check_output(output_file: str | None, data_dir: str | None) -> None:
+def _check_not_in_corpus(output_file: str | None, data_dir: str | None) -> None:
     """Rejects an output file that would overwrite a file of the corpus."""
     if output_file is None or data_dir is None or not os.path.isfile(output_file):
         return

@@ -122,11 +122,24 @@ def fingerprint(problem: Problem, split: str) -> str:
     The training split uses `problem.fingerprint`; other splits are hashed.
 
     Raises:
-        UserError: If the split cannot be read.
+        UserError: If the split cannot be read, or a split for scores has no text.
     """
     if split == "train":
         return problem.fingerprint()
-    return hash_of_pairs(problem.pairs(split))
+    return hash_of_pairs(_require_text(problem, split))
+
+
+def _require_text(problem: Problem, split: str) -> Iterator[tuple[str, str]]:
+    """Yields the pairs of a split; raises UserError if all targets are blank."""
+    has_text = False
+    for pair in problem.pairs(split):
+        has_text = has_text or bool(pair[1].strip())
+        yield pair
+    if not has_text:
+        raise UserError(
+            f"{problem.description(split)}: all targets are blank; check the problem's "
+            "files"
+        )
 
 
 def _fingerprints(problem: Problem, known: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.bleu import BLEUScore
 
 from t2t_repro.evaluation.newstest2014 import replace_quotes
+from t2t_repro.evaluation.references import omit_empty_references
 from t2t_repro.system.errors import UserError
 
 # As in Perl, `aa-b-c` is split only once, because the match of `a-b` consumes the b.
@@ -141,7 +142,8 @@ def sacre_bleu(
 
     Args:
         hypotheses: Translations, one per line.
-        *references: One or several references of the same lines.
+        *references: One or several references of the same lines; see
+            `omit_empty_references`.
         tokenize: sacreBLEU tokenizer, e.g. "13a", "intl" or "none".
         smooth_method: "exp" or "none".
 
@@ -151,7 +153,7 @@ def sacre_bleu(
     for lines in references:
         check_line_counts(hypotheses, lines)
     metric = BLEU(tokenize=tokenize, smooth_method=smooth_method, force=True)
-    result = metric.corpus_score(hypotheses, references)
+    result = metric.corpus_score(hypotheses, omit_empty_references(references))
     return BleuScore(result, str(metric.get_signature()))
 
 
@@ -204,14 +206,16 @@ def paper_bleu(
     tokens, *reference_tokens = (
         moses_tokens(lines, target_lang, split_compounds=split) for lines in texts
     )
+    result = multi_bleu(tokens, *reference_tokens)
+    number_of_references, _, _ = result.signature.partition("|")
     signature = (
-        f"nrefs:{len(texts) - 1}|case:mixed|eff:no|punct:ascii|"
+        f"{number_of_references}|case:mixed|eff:no|punct:ascii|"
         f"tok:moses-{target_lang}-nonaggressive|"
         f"compounds:{'split-at-hyphen' if split else 'whole'}|"
         "smooth:none|bleu:multi-bleu.perl|"
         f"sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}"
     )
-    result = replace(multi_bleu(tokens, *reference_tokens), signature=signature)
+    result = replace(result, signature=signature)
     ascii_quotes = None
     if split and len(reference_tokens) == 1:
         ascii_quotes = replace_quotes(references)

@@ -9,6 +9,8 @@ from sacrebleu.significance import PairedTest, Result
 from tqdm import tqdm
 
 from t2t_repro.evaluation.bleu import check_line_counts, paper_bleu, select_tokenizer
+from t2t_repro.evaluation.references import omit_empty_references
+from t2t_repro.system.errors import UserError
 
 SAMPLES = 1000
 """Number of bootstrap samples of the test set, as in sacreBLEU."""
@@ -46,7 +48,8 @@ def figures(
 
     Args:
         hypotheses: Translations as plain text, one per line.
-        references: One or several references of the same lines.
+        references: One or several references of the same lines. An empty reference of
+            a line with another one is omitted.
         target_lang: Language code. If set, and the language has spaces between words,
             the second result is the paper's BLEU and, for newstest2014, the third is
             `ORIGINAL_QUOTES`.
@@ -58,9 +61,9 @@ def figures(
     """
     for lines in references:
         check_line_counts(hypotheses, lines)
-    results = []
+    results, known = [], omit_empty_references(references)
     for name, metric in _metrics(tokenize, lowercase).items():
-        score = metric.corpus_score(hypotheses, references).score
+        score = metric.corpus_score(hypotheses, known).score
         results.append(Figure(name, score, str(metric.get_signature())))
     if target_lang is not None and select_tokenizer(target_lang).name == "13a":
         paper = paper_bleu(hypotheses, references[0], target_lang, references[1:])
@@ -90,10 +93,8 @@ class Difference(NamedTuple):
 
     def text(self) -> str:
         """Returns both scores and the result of the test in one line."""
-        # For equal scores sacreBLEU returns the smallest possible p-value.
-        equal = self.first.score == self.second.score
-        p_value = float(self.second.p_value or 0)
-        significant = not equal and p_value < _SIGNIFICANCE
+        assert self.second.p_value is not None
+        significant = self.second.p_value < _SIGNIFICANCE
         first, second = (
             f"{each.score:.2f} ({each.mean:.2f} ± {each.ci:.2f})"
             for each in (self.first, self.second)
@@ -135,24 +136,31 @@ def paired_bootstrap(
         lowercase: As in `figures`.
 
     Raises:
-        UserError: The numbers of lines differ or are 0.
+        UserError: The numbers of lines differ or are less than 2.
     """
     for lines in (others, *references):
         check_line_counts(hypotheses, lines)
-    differences = []
+    if len(hypotheses) < 2:
+        raise UserError(
+            "a paired bootstrap needs at least two lines; samples of one line are equal"
+        )
+    differences, known = [], omit_empty_references(references)
     hide = not sys.stderr.isatty()
     metrics = _metrics(tokenize, lowercase).items()
     for name, metric in tqdm(metrics, unit=" metrics", disable=hide):
         test = PairedTest(
             [("first", hypotheses), ("second", others)],
             {name: metric},
-            references,
+            known,
             test_type="bs",
             n_samples=samples,
         )
         signatures, results = test()
         ((key, signature),) = signatures.items()
         first, second = cast(list[Result], results[key])
+        if first.score == second.score:
+            # For identical translations, sacreBLEU returns the smallest p-value.
+            second.p_value = 1.0
         differences.append(Difference(name, first, second, str(signature)))
     return differences
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from t2t_repro.evaluation.references import require_text
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.trees import TREES
 from t2t_repro.system.atomic_file import new_text_file, read_lines
@@ -51,12 +52,13 @@ def read_files(
 ) -> TestSet:
     """Reads a test set from files with one sentence per line.
 
-    Raises UserError if the numbers of lines differ.
+    Raises UserError if the numbers of lines differ, or all lines of a file are blank.
     """
     names = [*filter(None, [source_file]), *reference_files]
     texts = [read_lines(name) for name in names]
     for name, lines in zip(names, texts, strict=True):
         _require_same_length(name, lines, names[0], texts[0])
+        require_text(lines, name)
     sources = texts.pop(0) if source_file else None
     description = f"{', '.join(reference_files)}, {format_count(len(texts[0]), 'line')}"
     return TestSet(sources, texts, target_lang, description)

@@ -10,6 +10,7 @@ from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig
 from t2t_repro.data.prepared_data import PreparedData
 from t2t_repro.evaluation.bleu import select_tokenizer
+from t2t_repro.evaluation.references import describe_empty_references
 from t2t_repro.evaluation.split_scores import (
     evaluate,
     num_hypotheses,
@@ -153,7 +154,10 @@ def average_and_score(
         return {"problem": run.problem.name, "checkpoint": "averaged", **settings}
     averaged.tensors().assign(named_variables(model))
     pairs = list(run.problem.pairs("test"))
-    log(f"translating {run.problem.description('test')}")
+    log(f"scoring on {run.problem.description('test')}")
+    note = describe_empty_references([[target for _, target in pairs]])
+    if note:
+        log(note)
     nbest = num_hypotheses(run.problem.target_lang, hparams.beam_size)
     loaded = Loaded([model], data.tokenizer, hparams, [directory], [])
     translator = build_translator(loaded, TranslationOptions(nbest=nbest))

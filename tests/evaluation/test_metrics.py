@@ -9,6 +9,7 @@ import pytest
 
 from t2t_repro.evaluation.bleu import check_tokenizer, select_tokenizer
 from t2t_repro.evaluation.metrics import figures, paired_bootstrap
+from t2t_repro.evaluation.references import describe_empty_references
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 
@@ -78,7 +79,10 @@ def test_bootstrap_agrees_with_sacrebleus_command(systems, tmp_path):
 def test_system_does_not_differ_from_itself():
     lines = ["a b c d e", "f g h i j", "k l m n o"]
     for each in paired_bootstrap(lines, lines, [lines[::-1]], samples=20):
-        assert "do not differ significantly" in each.text()
+        assert "do not differ significantly: p = 1.0000 " in each.text()
+        assert each.to_dict()["second"]["p_value"] == 1
+    with pytest.raises(UserError, match="at least two lines"):
+        paired_bootstrap(lines[:1], lines[1:2], [lines[2:]])
 
 
 def test_any_of_several_references_may_match():
@@ -133,3 +137,27 @@ def test_text_without_spaces_in_an_unknown_language_is_noticed():
     assert select_tokenizer(None, ["Ein Hund heißt 犬.", ""]) == ("13a", "")
     with pytest.raises(UserError, match="--tokenize 13b: use one of 13a, "):
         check_tokenizer("13b")
+
+
+def test_an_empty_alternative_reference_is_none():
+    hypotheses = ["eins zwei drei vier fünf", "falsch ganz und gar hier"]
+    references = [["eins zwei drei vier sechs", "falsch"], [hypotheses[0], " "]]
+    scores = {f.name: f for f in figures(hypotheses, references, "de")}
+    # TER: 0 and 4 edits over mean lengths of 5 and 1 words.
+    assert scores["TER"].score == pytest.approx(100 * 4 / 6)
+    for name in ("BLEU", "the paper's BLEU", "chrF", "chrF++", "TER"):
+        assert scores[name].signature.startswith("nrefs:var|")
+    swapped = {f.name: f for f in figures(hypotheses, references[::-1], "de")}
+    assert swapped == scores
+    assert "1 of 2 lines have fewer ref" in describe_empty_references(references)
+
+
+def test_a_line_without_a_reference_counts_as_wrong_and_is_reported():
+    hypotheses, references = ["eins zwei drei vier", "a b"], ["eins zwei drei vier", ""]
+    scores = {f.name: f.score for f in figures(hypotheses, [references])}
+    assert (scores["chrF"], scores["TER"]) == (100, 50)
+    assert scores["BLEU"] == pytest.approx(100 * (4 / 6 * 3 / 4 * 2 / 2 * 1) ** 0.25)
+    note = describe_empty_references([references])
+    assert note.startswith("1 of 2 lines have an empty reference: chrF and chrF++ ")
+    assert describe_empty_references([references, ["", "x"]]).startswith("2 of 2 lines")
+    assert describe_empty_references([hypotheses]) == ""
