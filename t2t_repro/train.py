@@ -19,7 +19,7 @@ from t2t_repro.command_line import cli
 from t2t_repro.command_line.data_flags import add_data_flags
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.problem import Problem
-from t2t_repro.runs.run_metadata import check_accepted
+from t2t_repro.runs.run_metadata import META_FILE, check_accepted
 from t2t_repro.training.compile_cache import compile_cache
 
 if TYPE_CHECKING:
@@ -184,12 +184,14 @@ def _run(
 
     if args.deterministic:
         devices.compute_the_same_bits()
-    name = f"{Path(args.hparams.split(',')[0]).stem}.{problem.name.replace(':', '.')}"
+    used_set = Path(hparams.split_spec(args.hparams)[0])
+    name = f"{used_set.stem}.{problem.name.replace(':', '.')}"
+    model_dir = ModelDir(Path(args.model_dir or f"models/{name}"))
     return Run(
         hparams=settings,
         problem=problem,
         data_dir=Path(args.data_dir),
-        model_dir=ModelDir(Path(args.model_dir or f"models/{name}")),
+        model_dir=model_dir,
         strategy=strategy.choose(
             args.strategy,
             args.replicas,
@@ -202,7 +204,17 @@ def _run(
         accepted=accepted,
         profiled=args.profile or (0, 0),
         keeps_programs=args.compile_cache is not None,
+        other_model=other_model(used_set, model_dir.path),
     )
+
+
+def other_model(used_set: Path, model_dir: Path) -> Path | None:
+    """Returns the directory of the model whose set is used, unless it is trained."""
+    folder = used_set.parent
+    is_file = used_set.suffix in (".yaml", ".yml")
+    if not is_file or not (folder / META_FILE).exists():
+        return None
+    return None if folder.resolve() == model_dir.resolve() else folder
 
 
 if __name__ == "__main__":

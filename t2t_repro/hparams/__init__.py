@@ -5,6 +5,6 @@ the named sets. `read(path)` reads a file written by `HParams.save`.
 """
 
 from t2t_repro.hparams.fields import HParams
-from t2t_repro.hparams.sets import load, names, read
+from t2t_repro.hparams.sets import load, names, read, split_spec
 
-__all__ = ["HParams", "load", "names", "read"]
+__all__ = ["HParams", "load", "names", "read", "split_spec"]

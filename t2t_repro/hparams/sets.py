@@ -43,13 +43,19 @@ def load(spec: str) -> HParams:
         UserError: If the set or a key is unknown, a value is invalid, or the parent has
             a parent.
     """
-    match = _SPEC.fullmatch(spec.strip())
-    assert match is not None  # The second alternative of the pattern matches any text.
-    name, overrides = match["set"].strip(), match["overrides"] or ""
+    name, overrides = split_spec(spec)
     is_path = name.endswith((".yaml", ".yml"))
     values = _resolve(Path(name) if is_path else _find_path(name, "--hparams"))
-    values |= parse_overrides(HParams, overrides, "--hparams")
+    if overrides is not None:
+        values |= parse_overrides(HParams, overrides, "--hparams")
     return HParams(**values)
+
+
+def split_spec(spec: str) -> tuple[str, str | None]:
+    """Splits the argument of `load` into its set and overrides; None for none."""
+    match = _SPEC.fullmatch(spec.strip())
+    assert match is not None  # The second alternative of the pattern matches any text.
+    return match["set"].strip(), match["overrides"]
 
 
 def read(path: str | os.PathLike[str]) -> HParams:

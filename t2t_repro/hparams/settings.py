@@ -168,12 +168,14 @@ def _complaint(owner: type, name: str, value: object) -> str | None:
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
     """Parses 'key=value,key=value' into validated settings.
 
-    Raises UserError for text without '=', an unknown or repeated key, or an invalid
-    value.
+    Raises UserError for a part without '=' or without text, an unknown or repeated
+    key, or an invalid value.
     """
     texts: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in (part.strip() for part in text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not part:
+            raise UserError(f"{where}: key=value is missing before or after a comma")
         if not equals:
             raise UserError(f"{where}: {part!r} is not of the form key=value")
         if key in texts:

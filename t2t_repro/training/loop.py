@@ -47,6 +47,8 @@ class TrainingLoop:
     Attributes:
         update: Training step of all replicas, a function of a packed batch and the
             step's number, int32 (); see `TrainStep.replica_step`.
+        imported_from: After `restore` on the chief, the file of another program from
+            which the weights were imported; None for other weights.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class TrainingLoop:
         self.workers = Workers(strategy)
         self.step = 0
         self.unreported: Unreported = []
+        self.imported_from: str | None = None
         self._guard = NonFiniteGuard(hparams.precision)
         self._writer = CheckpointWriter(
             checkpoint_dir, hparams, self.weights, self.state, is_chief
@@ -106,6 +109,7 @@ class TrainingLoop:
             if newest is not None:
                 progress = newest
                 self._writer.record_save(progress.step)
+        self.imported_from = progress.imported_from
         if self.workers.is_distributed:
             progress = receive(progress, self.workers, *variables)
         self.step, self.unreported = progress.step, progress.unreported

@@ -26,7 +26,7 @@ from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.training import compilation, compile_cache, devices
+from t2t_repro.training import announcements, compilation, compile_cache, devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
@@ -221,14 +221,18 @@ def _train(
         return True
     plan = plan_epoch(data.train.lengths, config, hparams.seed, 0)
     log(f"an epoch: {plan.summary()}")
+    for line in announcements.describe_epochs(
+        hparams.train_steps - start, plan.batches
+    ):
+        log(line)
     if hparams.xla:
         log(compilation.announcement(hparams, plan.distinct_shapes, devices.gpus()))
         if run.keeps_programs:
             compile_cache.trace(loop.update)
     if chief:
         _list_skipped_pairs(run, data, config)
-    if start:
-        log(f"resuming from step {start:,} in {run.model_dir.path}")
+    if start or chief:
+        log(announcements.describe_start(run, start, loop.imported_from))
     if start == hparams.train_steps:
         log("all steps are done; increase --train_steps to train further")
     monitor = Monitor(

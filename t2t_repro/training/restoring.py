@@ -25,11 +25,14 @@ class Progress:
         step: Number of steps so far.
         skipped: Number of steps skipped because loss or gradient was not finite.
         unreported: Results of steps since the last report.
+        imported_from: File of another program from which the weights were imported;
+            None for weights of a training run. Workers do not exchange it.
     """
 
     step: int = 0
     skipped: int = 0
     unreported: Unreported = field(default_factory=list)
+    imported_from: str | None = None
 
 
 def restore_newest(
@@ -87,7 +90,8 @@ def _restore(
         raise checkpoints.DamagedCheckpointError(
             f"{checkpoint.path}: checkpoint.json has invalid training progress"
         ) from None
-    return Progress(checkpoint.step, skipped, rows)
+    origin = meta.get("imported_from")
+    return Progress(checkpoint.step, skipped, rows, origin and str(origin))
 
 
 def receive(progress: Progress, workers: Workers, *variables: Variables) -> Progress:

@@ -28,6 +28,8 @@ class Run:
         profiled: First and last step to trace; (0, 0) traces none.
         keeps_programs: Whether XLA's programs are kept for later runs; see
             `compile_cache`.
+        other_model: Directory of another model whose hyper-parameters this run uses,
+            but not its weights; None if the hyper-parameters are from elsewhere.
     """
 
     hparams: HParams
@@ -40,6 +42,7 @@ class Run:
     accepted: frozenset[str] = frozenset()
     profiled: tuple[int, int] = (0, 0)
     keeps_programs: bool = False
+    other_model: Path | None = None
 
     def log(self, line: str) -> None:
         """Prints a line and flushes the stream."""

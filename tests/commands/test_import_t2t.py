@@ -108,7 +108,8 @@ def test_training_continues_with_the_imported_vocabulary(small, tmp_path):
 
     result = train(8)
     assert (result.status, result.err) == (0, "")
-    assert f"resuming from step 6 in {model_dir}" in result.out
+    origin = f"starting from the weights in {model_dir} (step 6, imported from "
+    assert origin in result.out
     assert "building a vocabulary" not in result.out
     steps = [c.step for c in list_checkpoints(model_dir / "checkpoints")]
     assert steps == [6, 8]

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from t2t_repro import train
 from tests import run_command, tiny
 from tests.sixteen_bits import needs
 
@@ -20,7 +21,24 @@ def test_json_is_written_to_standard_output_and_progress_to_standard_error(train
     assert lines[0].endswith("precision float32, xla false: chosen for a CPU")
     assert lines[1] == "building a vocabulary of 300 subwords"
     assert any(line.startswith("step 4/4  loss ") for line in lines)
-    assert lines[-1] == "translating test.en and test.de, 6 lines"
+    assert lines[-1] == "scoring on test.en and test.de, 6 lines"
+
+
+def test_prints_the_origin_of_the_weights_and_the_number_of_epochs(trained):
+    lines = trained.done.err.splitlines()
+    assert "starting from random weights (seed 1)" in lines
+    (epoch,) = (line for line in lines if line.startswith("an epoch: "))
+    batches = int(re.search(r" in (\d+) batches", epoch)[1])
+    assert f"4 steps: {4 / batches:.1f} epochs" in lines
+
+
+def test_only_the_set_of_another_model_is_reported(tmp_path):
+    (tmp_path / "model.json").touch()
+    used = tmp_path / "hparams.yaml"
+    assert train.other_model(used, tmp_path / "new") == tmp_path
+    assert train.other_model(used, tmp_path / "." / "new" / "..") is None
+    assert train.other_model(tmp_path / "tiny", tmp_path / "new") is None
+    assert train.other_model(tmp_path / "new" / "hparams.yaml", tmp_path) is None
 
 
 def test_the_model_directory_contains_exactly_the_expected_files(trained):

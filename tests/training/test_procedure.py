@@ -38,11 +38,11 @@ class Interrupting(io.StringIO):
 
 def run(trained, overrides="", stream=None, **settings):
     """Runs the procedure; returns its result and its log lines."""
-    stream = stream or io.StringIO()
+    stream, spec = stream or io.StringIO(), str(trained.hparams)
     data_dir = str(trained.data_dir)
     result = train_and_score(
         Run(
-            hparams=hparams.load(f"{trained.hparams},{overrides}"),
+            hparams=hparams.load(",".join(filter(None, [spec, overrides]))),
             problem=FilesProblem(data_dir, None, None),
             data_dir=trained.data_dir,
             model_dir=ModelDir(trained.model_dir),
@@ -136,8 +136,12 @@ def test_resumes_without_the_training_text_in_another_thread(trained, tmp_path):
     copy = trained.copy_to(tmp_path / "copy")
     shutil.rmtree(copy.model_dir)
     # Interrupts after step 1, between two checkpoints.
-    result, lines = run(copy, "eval_steps=1", Interrupting("step 1: validation loss"))
+    interrupt = Interrupting("step 1: validation loss")
+    result, lines = run(copy, "eval_steps=1", interrupt, other_model=tmp_path / "b")
     assert result is None
+    (start,) = (line for line in lines if line.startswith("starting from "))
+    assert start.startswith("starting from random weights (seed 1), not from the model")
+    assert f" --model_dir {tmp_path / 'b'}," in start
     assert lines[-1] == (
         "stopped at step 1 and saved a checkpoint; run the same command to resume"
     )

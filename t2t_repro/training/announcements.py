@@ -1,0 +1,54 @@
+"""Lines that a training run prints before its first step."""
+
+from collections.abc import Iterator
+
+from t2t_repro.system.errors import format_count
+from t2t_repro.training.run import Run
+
+MOST_EPOCHS = 200
+"""Number of epochs above which a run prints a warning."""
+
+_ADVISED_EPOCHS = 50  # Small corpora were trained well with about as many.
+
+
+def describe_epochs(steps: int, batches: int) -> Iterator[str]:
+    """Yields a line with the number of epochs, and a warning if it is large.
+
+    Args:
+        steps: Number of remaining steps.
+        batches: Number of batches in an epoch; each of them is a step.
+    """
+    epochs = steps / batches
+    number = f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.1f}"
+    yield f"{format_count(steps, 'step')}: {number} epochs"
+    if epochs > MOST_EPOCHS:
+        yield (
+            f"warning: more than {MOST_EPOCHS} epochs take long and overfit; reduce "
+            f"--train_steps, for example to {_ADVISED_EPOCHS * batches} "
+            f"({_ADVISED_EPOCHS} epochs)"
+        )
+
+
+def describe_start(run: Run, start: int, imported_from: str | None) -> str:
+    """Returns a line with the origin of the weights of the first step.
+
+    Args:
+        run: Settings of the run.
+        start: Number of earlier steps.
+        imported_from: File of another program from which the weights were imported.
+    """
+    place, other = run.model_dir.path, run.other_model
+    if imported_from is not None:
+        return (
+            f"starting from the weights in {place} (step {start:,}, imported from "
+            f"{imported_from})"
+        )
+    if start:
+        return f"resuming from step {start:,} in {place}"
+    line = f"starting from random weights (seed {run.hparams.seed})"
+    if other is None:
+        return line
+    return (
+        f"{line}, not from the model in {other}, of which --hparams only reads the "
+        f"settings; to train it further, give --model_dir {other}, or a copy of it"
+    )
