@@ -20,9 +20,9 @@ from sphinx.util.docutils import SphinxDirective
 
 import t2t_repro
 from t2t_repro import hparams
-from t2t_repro.hparams.settings import field_types
+from t2t_repro.command_line.command_list import find_commands
+from t2t_repro.hparams.settings import describe_values, field_types
 
-PACKAGE = Path(t2t_repro.__file__).resolve().parent
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 # In the order in which users need them.
 COMMANDS = (
@@ -31,7 +31,6 @@ COMMANDS = (
 )
 # Methods to document, in addition to the arguments of a class.
 _METHODS = ("from_hparams", "call", "encode", "decode", "pairs", "replace")
-_PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
 _MARKUP = re.compile(r"([*`|\\]|_(?=\W|$))")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _ENTRY = re.compile(r"    (\w+): (.*)")
@@ -60,12 +59,8 @@ class Commands(_Generated):
 
     def lines(self) -> Iterator[str]:
         """Yields a section for each command."""
-        programs = {
-            path.stem
-            for path in PACKAGE.glob("*.py")
-            if _PROGRAM.search(path.read_text(encoding="utf-8"))
-        }
-        for name in (*COMMANDS, *sorted(programs - {*COMMANDS})):
+        others = [name for name in find_commands() if name not in COMMANDS]
+        for name in (*COMMANDS, *others):
             parser = importlib.import_module(f"t2t_repro.{name}")._parser()
             program = f"python -m t2t_repro.{name}"
             yield from (name, "-" * len(name), "", f".. program:: {program}", "")
@@ -104,16 +99,8 @@ class HyperParameters(_Generated):
         yield from ("", *_row("name", "default", "meaning", "source of the default"))
         types = field_types(hparams.HParams)
         for field in dataclasses.fields(hparams.HParams):
-            kind, optional, rule = types[field.name]
-            allowed = kind.__name__ + (" or null" if optional else "")
-            if rule.choices:
-                allowed = " or ".join(rule.choices)
-            elif kind in (int, float) and rule.minimum is not None:
-                allowed += f" from {rule.minimum:g}"
-                if rule.below is not None:
-                    allowed += f", below {rule.below:g}"
-            if rule.plain is not None:
-                allowed += " or auto"
+            kind, _, rule = types[field.name]
+            allowed = describe_values(hparams.HParams, field.name)
             default = "null" if field.default is None else field.default
             yield from _row(
                 f"``{field.name}``",

@@ -12,14 +12,16 @@ import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from t2t_repro import hparams, problems
 from t2t_repro.command_line import cli
 from t2t_repro.command_line.data_flags import add_data_flags
 from t2t_repro.hparams import HParams
+from t2t_repro.hparams.listing import describe_hparams
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.run_metadata import META_FILE, check_accepted
+from t2t_repro.system.errors import UserError
 from t2t_repro.training.compile_cache import compile_cache
 
 if TYPE_CHECKING:
@@ -34,6 +36,14 @@ def _parser() -> cli.ArgumentParser:
         required=True,
         help="name or YAML file of a hyper-parameter set, and overrides: "
         f"big,warmup_steps=8000 (sets: {', '.join(hparams.names())})",
+    )
+    parser.add_argument(
+        "--list_hparams",
+        action=_ListHParams,
+        nargs="?",
+        metavar="NAME",
+        help="print the default, values and meaning of all hyper-parameters, or of "
+        "one, and exit",
     )
     add_data_flags(parser, problems.names(), required=False)
     parser.add_argument(
@@ -112,6 +122,25 @@ def _add_device_flags(parser: cli.ArgumentParser) -> None:
         help="all-reduce implementation for --strategy multi_worker; auto: nccl on "
         "GPUs, ring (gRPC) on CPUs",
     )
+
+
+class _ListHParams(argparse.Action):
+    """Flag that prints the hyper-parameters and exits, like --help."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Prints all hyper-parameters, or the one that the flag names."""
+        assert values is None or isinstance(values, str)
+        try:
+            print(describe_hparams(values), flush=True)
+        except UserError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+        parser.exit()
 
 
 def _step_range(text: str) -> tuple[int, int]:

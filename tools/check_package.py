@@ -235,7 +235,7 @@ def _try(
 
 def commands(root: Path) -> Iterable[str]:
     """Yields the names of the commands: the modules that run as programs."""
-    for path in sorted(root.glob("t2t_repro/*.py")):
+    for path in sorted(root.glob("t2t_repro/[!_]*.py")):
         if _PROGRAM.search(path.read_text(encoding="utf-8")):
             yield path.stem
 

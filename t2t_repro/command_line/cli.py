@@ -221,8 +221,9 @@ def log(line: str) -> None:
 def _program() -> str | None:
     """Returns the command line of the program, such as `python -m t2t_repro.train`."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    name = spec.name if spec else ""
-    return f"python -m {name}" if name.startswith("t2t_repro.") else None
+    name = spec.name.removesuffix(".__main__") if spec else ""
+    is_own = f"{name}.".startswith("t2t_repro.")
+    return f"python -m {name}" if is_own else None
 
 
 def _fail(line: str, status: int) -> NoReturn:

@@ -108,6 +108,23 @@ def field_types(owner: type) -> dict[str, tuple[type, bool, Rule]]:
     return fields
 
 
+def describe_values(owner: type, name: str) -> str:
+    """Describes the values that a field allows, such as "int from 1 or auto"."""
+    kind, optional, rule = field_types(owner)[name]
+    allowed = kind.__name__
+    if rule.choices:
+        allowed = " or ".join(rule.choices)
+    elif kind in (int, float):
+        if rule.minimum is not None:
+            allowed += f" from {rule.minimum:g}"
+        if rule.maximum is not None:
+            allowed += f" to {rule.maximum:,g}"
+        if rule.below is not None:
+            allowed += f", below {rule.below:g}"
+    allowed += " or null" * optional
+    return allowed + f" or {AUTO}" * (rule.plain is not None)
+
+
 def suggest_similar(name: str, candidates: Iterable[str]) -> str:
     """Returns '; did you mean X?' with the most similar candidate, or ''."""
     near = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.5)
