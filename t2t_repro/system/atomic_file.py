@@ -17,17 +17,14 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 from t2t_repro.system.errors import UserError, format_count
+from t2t_repro.system.text_formats import (
+    LAST_MARKED_LINE,
+    describe_encoding,
+    reject_format,
+)
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _POINTER = b"version https://git-lfs"
-# First bytes of compressed files, their kind and the remedy.
-_COMPRESSED = {
-    b"\x1f\x8b": ("gzip", "add .gz to its name, or decompress it with gunzip"),
-    b"BZh": ("bzip2", "decompress it with bunzip2"),
-    b"\xfd7zXZ\0": ("xz", "decompress it with unxz"),
-    b"\x28\xb5\x2f\xfd": ("Zstandard", "decompress it with unzstd"),
-    b"PK\x03\x04": ("ZIP", "extract it with unzip"),
-}
 # A complete or truncated multi-byte character at the end of a line.
 _LAST_CHARACTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 
@@ -89,35 +86,33 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
         name: Name of the file in error messages.
 
     Raises:
-        UserError: A line is not UTF-8 or contains a NUL character, the file is
-            compressed, or its lines end in CR only.
+        UserError: A line is not UTF-8 or contains a NUL character, the file has a
+            format such as SubRip or gzip, or its lines end in CR only.
     """
     for number, line in enumerate(lines, 1):
         if number == 1:
-            _check_start(line, name)
+            reject_pointer(line, name)
             line = line.removeprefix(_BYTE_ORDER_MARK)
+        if number <= LAST_MARKED_LINE:
+            reject_format(line, number, name)
+        if number == 1:
+            _reject_carriage_returns(line, name)
         if b"\0" in line:
             raise UserError(
                 f"{name}:{number}:{line.index(0) + 1}: a NUL character; this is not "
-                "UTF-8 text (convert UTF-16, for example with iconv -t UTF-8)"
+                f"UTF-8 text; {describe_encoding(line)}"
             )
         try:
             yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:
             raise UserError(
                 f"{name}:{number}:{error.start + 1}: byte 0x{line[error.start]:02x} "
-                "is not valid UTF-8; convert the file, for example with "
-                "iconv -t UTF-8"
+                f"is not valid UTF-8; {describe_encoding(line)}"
             ) from None
 
 
-def _check_start(line: bytes, name: str) -> None:
-    """Raises UserError if the first line shows that a file is not a list of lines."""
-    reject_pointer(line, name)
-    for start, (kind, remedy) in _COMPRESSED.items():
-        # Text may begin with BZh, but lacks control characters.
-        if line.startswith(start) and re.search(rb"[^\t\r\n -~]", line):
-            raise UserError(f"{name} is a {kind} file, not text; {remedy}")
+def _reject_carriage_returns(line: bytes, name: str) -> None:
+    """Raises UserError if the lines of a file end in CR only."""
     if b"\r" in line.rstrip(b"\r") and not line.endswith(b"\n"):
         raise UserError(
             f"{name}: its lines end in CR only, not in LF; convert the file, for "

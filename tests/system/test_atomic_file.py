@@ -129,6 +129,21 @@ def test_reports_line_and_byte_of_a_nul_character(tmp_path):
         (bz2.compress(b"one\n"), "a bzip2 file"),
         (lzma.compress(b"one\n"), "a xz file"),
         (b"PK\x03\x04\x14\0", "a ZIP file"),
+        (b"%PDF-1.7\n%\xe2\xe3\n", "text:1: the format is PDF, not plain"),
+        (
+            b"1\r\n00:00:01,500 --> 00:00:04,000\r\nHi.\r\n",
+            "text:2: the format is SubRip",
+        ),
+        (b"\xef\xbb\xbfWEBVTT - film\n\n", "text:1: the format is WebVTT"),
+        (b"[Script Info]\r\n", "SubStation Alpha"),
+        (
+            b'<?xml version="1.0"?>\n\n <tmx version="1.4">\n',
+            "text:3: the format is TMX",
+        ),
+        (b"<?xml version='1.0'?><xliff version='2.0'>", "text:1: the format is XLIFF"),
+        (b'# German\n#, fuzzy\nmsgid ""\n', "text:3: the format is gettext PO"),
+        (b"<!doctype html>\n", "the format is HTML"),
+        (b"{\\rtf1\\ansi\n", "the format is RTF"),
         (b"one\rtwo\r", "its lines end in CR only"),
         (b"\xef\xbb\xbfone\rtwo", "its lines end in CR only"),
     ],
@@ -139,7 +154,40 @@ def test_names_the_format_of_other_files(tmp_path, contents, words):
         read_lines(tmp_path / "text")
 
 
-@pytest.mark.parametrize("text", ["BZh is a word\n", "PK\n", "a\rb\n", "one\r"])
+def test_names_the_document_in_a_zip_file(tmp_path):
+    (tmp_path / "letter.docx").write_bytes(b"PK\x03\x04\x14\0")
+    with pytest.raises(UserError, match=r"letter\.docx is a Word file, not text"):
+        read_lines(tmp_path / "letter.docx")
+
+
+GERMAN = "Die Äpfel kosten 3 €, für fünf Stück."
+
+
+@pytest.mark.parametrize(
+    ("contents", "words"),
+    [
+        (GERMAN.encode("utf-16"), "iconv -f UTF-16 -t UTF-8 OLD > NEW"),
+        (GERMAN.encode("utf-16-be"), "iconv -f UTF-16BE -t UTF-8 OLD > NEW"),
+        (GERMAN.encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 OLD > NEW"),
+        (GERMAN.encode("cp1252"), "iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW"),
+        ("Чай стоит три евро.".encode("cp1251"), "iconv -f ENCODING -t UTF-8 OLD"),
+        ("紅茶は三百円です。".encode("shift_jis"), "iconv -f ENCODING -t UTF-8 OLD"),
+        (GERMAN.encode() + b"\xfc", "iconv -c -f UTF-8 -t UTF-8 OLD > NEW"),
+        (GERMAN.encode() + b"\0", r"delete such characters with tr -d '\000'"),
+    ],
+)
+def test_names_the_encoding_of_other_text(tmp_path, contents, words):
+    with pytest.raises(UserError, match=re.escape(words)):
+        read_lines(_file(tmp_path, contents))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("BZh is a word\n", "PK\n", "a\rb\n", "one\r", "WEBVTTs\n", "See <tmx>.\n"),
+        *("00:01:02 is a time\n", "msgid is a keyword\n", "%PDF- is a mark\n"),
+    ],
+)
 def test_text_may_resemble_other_files(tmp_path, text):
     (tmp_path / "text").write_bytes(text.encode())
     assert read_lines(tmp_path / "text") == [text.removesuffix("\n").removesuffix("\r")]
