@@ -1,8 +1,8 @@
 """Detects mistakes in a corpus from its statistics.
 
-The checks find swapped languages, test pairs in the training data, WMT16 data in place
-of WMT14, and preprocessed text. Training succeeds despite such mistakes, but the score
-is too low, too high or not comparable.
+The checks find swapped or equal sides, test pairs in the training data, WMT16 data in
+place of WMT14, and preprocessed text. Training succeeds despite such mistakes, but the
+score is too low, too high or not comparable.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _SAMPLE = 2000
 # this. Two texts of one language and domain have a similarity above 0.9, English and
 # German texts about 0.5.
 _MARGIN = 0.1
+# Fraction of pairs with equal sides above which a split is reported. Names and numbers
+# are equal in any two languages, but whole sentences seldom are.
+_MOST_EQUAL = 0.5
 # Number of training pairs in each edition of WMT16's English-German corpus, which
 # contains News Commentary v11 (WMT14: v9).
 _WMT16_PAIRS = {
@@ -77,6 +80,8 @@ class Checks:
         self._held_out_pairs = set().union(*self._held_out.values())
         self._duplicates: set[tuple[str, str]] = set()
         self._train: _Sides | None = None
+        # Number of pairs with equal sides in each split.
+        self._equal = Counter({s: _count_equal(p) for s, p in self._held_out.items()})
 
     def collect(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Collects statistics of the training pairs and yields the pairs unchanged."""
@@ -86,6 +91,7 @@ class Checks:
                 self._duplicates.add(pair)
             source.add(pair[0])
             target.add(pair[1])
+            self._equal["train"] += _count_equal([pair])
             yield pair
 
     def findings(self) -> list[str]:
@@ -116,6 +122,14 @@ class Checks:
                     f"({duplicates / len(pairs):.1%}) are also in the training data: "
                     "remove them from one of the two, or the score will be too high"
                 )
+        for split, sides in splits.items():
+            lines = sides[0].marks.lines
+            if self._equal[split] > _MOST_EQUAL * lines:
+                findings.append(
+                    f"{self._equal[split]:,} of {lines:,} {split} pairs have equal "
+                    f"sides: are the {languages[0]} and {languages[1]} files copies of "
+                    "each other?"
+                )
         wmt16 = wmt16_for_wmt14(self._train[0].marks.lines, *languages)
         marks = [
             (f"{split}.{language}", side.marks)
@@ -140,6 +154,11 @@ def wmt16_for_wmt14(pairs: int, source_lang: str, target_lang: str) -> str | Non
         "(wmt14_translate/de-en of TensorFlow Datasets): train on those, or report "
         "WMT16 with the score"
     )
+
+
+def _count_equal(pairs: Iterable[tuple[str, str]]) -> int:
+    """Returns the number of pairs with equal sides that are not blank."""
+    return sum(source == target and bool(source.strip()) for source, target in pairs)
 
 
 def _look_swapped(train: _Sides, other: _Sides) -> bool:

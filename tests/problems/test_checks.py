@@ -56,6 +56,19 @@ def test_no_findings_in_the_built_in_corpus():
     assert Checks(TranslateEndeNumbers(), ("val", "test")).findings() == []
 
 
+def test_detects_splits_of_which_most_pairs_have_equal_sides(corpus, tmp_path):
+    corpus("train.de", [*ENGLISH[:2], *GERMAN[2:4]])
+    assert not any("equal" in line for line in findings(tmp_path))
+    corpus("train.de", [*ENGLISH[:3], GERMAN[3]])
+    corpus("test.de", ENGLISH[5:])
+    lines = [line for line in findings(tmp_path) if "equal" in line]
+    assert lines == [
+        f"{counts} pairs have equal sides: are the en and de files copies of each "
+        "other?"
+        for counts in ("3 of 4 train", "1 of 1 test")
+    ]
+
+
 @pytest.mark.parametrize("split", ["val", "test"])
 def test_detects_swapped_sides_of_a_single_pair(corpus, tmp_path, split):
     line = 4 if split == "val" else 5
