@@ -61,7 +61,7 @@ def apply_layers_once_traced(
     masked = any(hasattr(each, "_keras_mask") for each in (x, *context))
     ours = type(first) in (EncoderLayer, DecoderLayer)
     unfit = masked or not ours or not tf.inside_function()
-    if unfit or (seed is None and _InTraining()(x)):
+    if unfit or (seed is None and _InTraining(name="in_training")(x)):
         return apply_layers.reference(layers, x, *context)
     attention, xla = first.self_attention, is_xla_graph()
     # float16 could not represent large logits before they are scaled.

@@ -1,5 +1,6 @@
 """A shared trace of a stack's layers equals separate calls of the layers."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -129,3 +130,11 @@ def test_layers_with_a_keras_mask_are_called_separately(stacks):
     assert calls == [f"encoder/layer_{index}" for index in range(NUM_LAYERS)]
     expected = encoder(INPUTS[0], attention_mask=padding_mask(IDS))
     np.testing.assert_allclose(result, expected, atol=1e-5)
+
+
+def test_a_stack_can_be_called_symbolically(stacks):
+    encoder, _ = stacks
+    fast.install()
+    inputs = keras.Input((None, D_MODEL))
+    model = keras.Model(inputs, encoder(inputs))
+    np.testing.assert_allclose(model(INPUTS[0]), encoder(INPUTS[0]), atol=1e-5)
