@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens
+from t2t_repro.fast.small_batch_matmul import is_plain
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.label_smoothing import loss_of_output
 
@@ -36,9 +37,10 @@ def loss_in_chunks(
 
     If all logits fit into one chunk, the reference computes them. It also computes all
     batches in float16: there, the common factor is the loss scale, without which small
-    gradients would underflow.
+    gradients would underflow. So it does for a table that Keras has quantized or given
+    LoRA factors.
     """
-    if table.compute_dtype == "float16":
+    if table.compute_dtype == "float16" or not is_plain(table):
         return loss_of_output.reference(table, x, targets, loss)
     largest = max(CHUNK // table.vocab_size, 1)
 

@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import chain
 
 import keras
 import tensorflow as tf
 from keras import ops
 
-from t2t_repro.fast.flat_attention import (
-    attend,
-    flatten_tokens,
-    is_quantized,
-    unflatten_tokens,
-)
+from t2t_repro.fast.flat_attention import attend, flatten_tokens, unflatten_tokens
 from t2t_repro.fast.gpu_kernels import attend_by_position
+from t2t_repro.fast.small_batch_matmul import is_plain
 from t2t_repro.fast.xla_kernels import is_xla_graph
 from t2t_repro.layers.attention import MultiHeadAttention
+from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.functional import Tensor, apply_layers
 from t2t_repro.layers.masks import causal_mask, combine_masks
 from t2t_repro.layers.seeded_dropout import (
@@ -52,10 +50,10 @@ def apply_layers_once_traced(
 
     With `on_gpu`, layers compiled by XLA get tokens in the order of their positions.
 
-    Two kinds of layers are called separately, on flattened tokens. Quantized layers
-    have different int8 matrices. Layers compiled by XLA would be compiled again at
-    every call, because the function passes shapes to its gradient, so that XLA treats
-    all its arguments as constants, weights included.
+    Two kinds of layers are called separately, on flattened tokens. Layers with int8
+    matrices or LoRA factors may differ in their variables. Layers compiled by XLA would
+    be compiled again at every call, because the function passes shapes to its gradient,
+    so that XLA treats all its arguments as constants, weights included.
     """
     first, seed = layers[0], current_seed()
     masked = any(hasattr(each, "_keras_mask") for each in (x, *context))
@@ -70,7 +68,8 @@ def apply_layers_once_traced(
     on_rows = _OnRows(by_position, x, *context)
     x = on_rows.swap_axes(x)
     rows = flatten_tokens(x)
-    if xla or is_quantized(attention):
+    inner = chain.from_iterable(layer._flatten_layers() for layer in layers)
+    if xla or not all(is_plain(each) for each in inner if isinstance(each, Dense)):
         for layer in layers:
             rows = on_rows(layer, rows)
         return on_rows.swap_axes(unflatten_tokens(x, rows))

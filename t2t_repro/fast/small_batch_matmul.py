@@ -96,6 +96,8 @@ class StepMatmuls:
                 return shared.whole(x)
             if len(layers) == 1:
                 return layers[0](x)
+            if not all(map(is_plain, layers)):
+                return ops.concatenate([layer(x) for layer in layers], 1)
             # Concatenating the kernels at every call would take longer.
             matmul = _make_column_matmul(
                 [ops.cast(each.kernel, x.dtype) for each in layers]
@@ -132,13 +134,13 @@ def prepack(
 
     Args:
         groups: Layers that share a matmul, because they have the same input. A
-            `TokenEmbedding` is the only layer of its group. Layers whose `matmul` was
-            replaced are skipped.
+            `TokenEmbedding` is the only layer of its group. Groups with a layer that is
+            not plain (see `is_plain`) are skipped.
         rows: int32 (), the largest number of rows in a step.
         dtype: Dtype of the matmuls.
         copies: The results of `pad_weights`; default: they are computed.
     """
-    groups = _exclude_replaced(groups)
+    groups = _select_plain(groups)
     if not groups:
         return StepMatmuls()
     both = _collect_weights(groups, dtype)
@@ -156,7 +158,7 @@ def pad_weights(groups: Sequence[_Group], rows: Tensor, dtype: str) -> list[Tens
 
     Several searches can share the copies as long as the weights do not change.
     """
-    groups = _exclude_replaced(groups)
+    groups = _select_plain(groups)
     return _pad_if_many_rows(_collect_weights(groups, dtype), rows) if groups else []
 
 
@@ -219,7 +221,7 @@ def halve_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
             else _make_halved_kernel_matmul(weights)
         )
 
-    groups = _exclude_replaced(groups)
+    groups = _select_plain(groups)
     both = _collect_weights(groups, dtype)
     return StepMatmuls({g: matmul(*each) for g, each in zip(groups, both, strict=True)})
 
@@ -234,7 +236,7 @@ def transpose_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
         dtype: Dtype of the matmuls.
     """
     prepacked = {}
-    for group in _exclude_replaced(groups):
+    for group in _select_plain(groups):
         weights = _weights(group, dtype)
         is_table = isinstance(group[0], TokenEmbedding)
         matrix = weights if is_table else ops.transpose(weights)
@@ -248,14 +250,23 @@ def first_rows(groups: Sequence[_Group]) -> Tensor:
     They show whether the weights have changed: training changes all rows of kernels.
     The result is float (elements,).
     """
-    layers = [layer for group in _exclude_replaced(groups) for layer in group]
+    layers = [layer for group in _select_plain(groups) for layer in group]
     weights = [x.table if isinstance(x, TokenEmbedding) else x.kernel for x in layers]
     return ops.concatenate([ops.ravel(each[:2]) for each in weights] or [ops.zeros(0)])
 
 
-def _exclude_replaced(groups: Sequence[_Group]) -> list[_Group]:
-    """Returns the groups whose matmul has not been replaced, e.g. by quantization."""
-    return [g for g in groups if g[0].matmul in (linear, tied_logits)]
+def _select_plain(groups: Sequence[_Group]) -> list[_Group]:
+    """Returns the groups whose layers are all plain; see `is_plain`."""
+    return [group for group in groups if all(map(is_plain, group))]
+
+
+def is_plain(layer: Dense | TokenEmbedding) -> bool:
+    """Returns whether a layer multiplies by a float matrix that is one variable.
+
+    This is false after quantization, by this package or by Keras, and with LoRA.
+    """
+    replaced = layer.matmul not in (linear, tied_logits)
+    return not (replaced or layer.quantization_mode or layer.lora_enabled)
 
 
 def _weights(group: _Group, dtype: str) -> Tensor:

@@ -7,9 +7,8 @@ from keras import ops
 
 from t2t_repro.fast import absorbed_attention
 from t2t_repro.fast.cached_decoder import KVCacheDecoder, Memory, matmuls_of_a_step
-from t2t_repro.fast.flat_attention import is_quantized
 from t2t_repro.fast.kv_cache import FixedKVCacheSlots, KVCacheState, LayerKVCache
-from t2t_repro.fast.small_batch_matmul import StepMatmuls, transpose_weights
+from t2t_repro.fast.small_batch_matmul import StepMatmuls, is_plain, transpose_weights
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.models.transformer import Transformer
@@ -117,5 +116,6 @@ def _is_foldable(shape: tf.TensorShape, attention: MultiHeadAttention) -> bool:
 
     Every sentence of inputs with this shape has its own folded matrices.
     """
-    is_possible = not (attention.query.use_bias or is_quantized(attention))
+    projections = attention.query, attention.output_projection
+    is_possible = all(map(is_plain, projections)) and not attention.query.use_bias
     return is_possible and shape.num_elements() < min(attention.d_k, attention.d_v)

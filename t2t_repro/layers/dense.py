@@ -5,40 +5,34 @@ from typing import Any
 
 import keras
 
-from t2t_repro.layers.functional import Shape, Tensor, linear
-from t2t_repro.layers.layer import Layer
+from t2t_repro.layers.functional import Tensor, linear
+from t2t_repro.layers.layer import Layer, Quantizable
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
-class Dense(Layer):
+class Dense(Quantizable, keras.layers.Dense, Layer):
     """Linear projection of every position: ``x W`` or ``x W + b``.
+
+    Keras can quantize it and add LoRA factors to its kernel.
 
     Args:
         units: Number of output channels.
         use_bias: Whether to add the bias b.
+        **kwargs: Further arguments of ``keras.layers.Dense``.
 
     Attributes:
-        matmul: Function that computes ``x W + b``; quantization replaces it.
+        matmul: Function that computes ``x W + b``; the package's own quantization
+            replaces it.
     """
 
     matmul: Callable[..., Tensor] = staticmethod(linear)
 
     def __init__(self, units: int, use_bias: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.units = units
-        self.use_bias = use_bias
-        self.bias = None
-
-    def build(self, input_shape: Shape) -> None:
-        """Creates kernel (Glorot-uniform, tensor2tensor utils/optimize.py) and bias."""
-        self.kernel = self.add_weight((input_shape[-1], self.units), name="kernel")
-        if self.use_bias:
-            self.bias = self.add_weight((self.units,), "zeros", name="bias")
-
-    def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
-        """Returns (..., units)."""
-        return (*super().compute_output_shape(*shapes, **named)[:-1], self.units)
+        # None is Glorot-uniform (tensor2tensor utils/optimize.py), with a seed that is
+        # drawn when the kernel is created.
+        kwargs = {"kernel_initializer": None} | kwargs
+        super().__init__(units, use_bias=use_bias, **kwargs)
 
     def call(self, x: Tensor) -> Tensor:
         """Projects float (..., channels) to (..., units)."""
-        return self.matmul(x, self.kernel, self.bias)
+        return self.activation(self.matmul(x, self.kernel, self.bias))

@@ -11,7 +11,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.layer import argument_names, select_arguments
+from t2t_repro.layers.layer import argument_names, dtype_config, select_arguments
 from t2t_repro.layers.masks import combine_masks, padding_mask, segment_mask
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
@@ -176,7 +176,8 @@ class Transformer(keras.Model):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor arguments."""
-        return super().get_config() | self.arguments
+        config = super().get_config() | self.arguments
+        return config | {"dtype": dtype_config(self)}
 
     def call(self, inputs: dict[str, Tensor], project: bool = True) -> Tensor:
         """Computes the logits of every target position; see the class."""

@@ -43,16 +43,6 @@ def compiled(model, learning_rate=0.02, **options):
     return model
 
 
-@pytest.mark.filterwarnings("ignore:Layer InputLayer does not have a `quantize`")
-def test_keras_quantization_is_refused():
-    model = classifier()
-    model(IDS)
-    with pytest.raises(ValueError, match='precision="int8"'):
-        model.quantize("int8")
-    with pytest.raises(ValueError, match="FeedForward does not support quantize"):
-        layers.FeedForward(d_ff=8, dtype="int8_from_float32")
-
-
 class Tagger(keras.Model):
     """Subclassed model with layers as attributes."""
 

@@ -1,9 +1,11 @@
 """Embeddings are scaled rows, padding embeds to zeros, logits use the same table."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 
 
@@ -57,6 +59,20 @@ def test_initial_standard_deviation_is_one_over_root_d_model():
     assert table.std() == pytest.approx(64**-0.5, rel=0.02)
     # The normal distribution is not truncated at two standard deviations.
     assert np.abs(table).max() > 3 * 64**-0.5
+
+
+def test_only_the_table_draws_random_numbers():
+    # Initial weights of later layers depend on it.
+    keras.utils.set_random_seed(1)
+    layer = TokenEmbedding(5, 4)
+    layer.build()
+    following = Dense(3)
+    following.build((None, 4))
+    keras.utils.set_random_seed(1)
+    table = keras.initializers.RandomNormal(stddev=0.5)((5, 4))
+    np.testing.assert_array_equal(layer.table, table)
+    kernel = keras.initializers.GlorotUniform()((4, 3))
+    np.testing.assert_array_equal(following.kernel, kernel)
 
 
 def test_embeddings_carry_a_mask_only_with_mask_zero():
