@@ -18,7 +18,6 @@ from t2t_repro.fast.thresholds import few_sentences
 from t2t_repro.models.searcher import (
     EncodedBatch,
     Found,
-    PlainSearcher,
     Searcher,
     convert_to_tensors,
 )
@@ -42,11 +41,11 @@ def fastest_searcher(
     """
     if compile_after is not None:
         return CompiledSearcher(models, tokenizer, config, compile_after)
-    kind = ParallelSearcher if is_installed() else PlainSearcher
+    kind = ParallelSearcher if is_installed() else Searcher
     return kind(models, tokenizer, config)
 
 
-class ParallelSearcher(PlainSearcher):
+class ParallelSearcher(Searcher):
     """Searches for several batches at once on a CPU, one core per batch.
 
     The searches of one call share copies of the weights (see `SharedCopies`).

@@ -1,7 +1,7 @@
 """Searches for the translations of batches of encoded sentences."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -36,35 +36,10 @@ class EncodedBatch(NamedTuple):
     terms: tf.Tensor | None = None
 
 
-class Searcher(Protocol):
-    """Finds translations; `PlainSearcher` is the reference implementation."""
+class Searcher:
+    """Searches for the translations of one batch after another.
 
-    def batch_size(self, lengths: Sequence[int], most: int, constrained: bool) -> int:
-        """Returns the number of sentences per batch for `search_all`.
-
-        Args:
-            lengths: Number of tokens of each sentence, the longest first.
-            most: Maximum number of sentences per batch.
-            constrained: Whether the batches have prefixes or terms.
-        """
-        ...
-
-    def search(
-        self,
-        inputs: tf.Tensor,
-        prefixes: tf.Tensor | None = None,
-        terms: tf.Tensor | None = None,
-    ) -> Found:
-        """Searches for a batch, also in a graph; arguments as in `EncodedBatch`."""
-        ...
-
-    def search_all(self, batches: Sequence[EncodedBatch], most: int) -> Iterator[Found]:
-        """Yields the result of each batch; `most` is as in `batch_size`."""
-        ...
-
-
-class PlainSearcher:
-    """Searches for one batch after another.
+    This is the reference implementation and the base class of faster searchers.
 
     Args:
         models: Built model, or the models of an ensemble (see `EnsembleDecoder`).
@@ -85,7 +60,13 @@ class PlainSearcher:
         )
 
     def batch_size(self, lengths: Sequence[int], most: int, constrained: bool) -> int:
-        """Returns `most`."""
+        """Returns the number of sentences per batch for `search_all`: here, `most`.
+
+        Args:
+            lengths: Number of tokens of each sentence, the longest first.
+            most: Maximum number of sentences per batch.
+            constrained: Whether the batches have prefixes or terms.
+        """
         return most
 
     def search(
@@ -94,12 +75,12 @@ class PlainSearcher:
         prefixes: tf.Tensor | None = None,
         terms: tf.Tensor | None = None,
     ) -> Found:
-        """Searches for a batch; see `Searcher.search`."""
+        """Searches for a batch, also in a graph; arguments as in `EncodedBatch`."""
         batch, types = convert_to_tensors(EncodedBatch(inputs, prefixes, terms))
         return self._search.get_concrete_function(*types)(*batch)
 
     def search_all(self, batches: Sequence[EncodedBatch], most: int) -> Iterator[Found]:
-        """Yields the result of each batch; see `Searcher.search_all`."""
+        """Yields the result of each batch; `most` is as in `batch_size`."""
         for batch in batches:
             yield self.search(*batch)
 

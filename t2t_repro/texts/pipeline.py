@@ -11,31 +11,6 @@ from t2t_repro.texts.terms import RequiredTerms
 from t2t_repro.texts.translation import Progress, Translation
 
 
-class LineTranslator(Protocol):
-    """Translates lines; `Translator` is one.
-
-    Attributes:
-        limit: Maximum length of a line, as a phrase for messages.
-    """
-
-    limit: str
-
-    def fingerprint(self) -> str:
-        """Returns a text that identifies all that determines the translations."""
-        ...
-
-    def translate_window(
-        self,
-        lines: Sequence[str],
-        batch_size: int = 32,
-        progress: Progress = None,
-        prefixes: Sequence[str] | None = None,
-        terms: Sequence[Sequence[str]] | None = None,
-    ) -> list[Translation]:
-        """Translates lines; see `Translator.translate_window`."""
-        ...
-
-
 class TextTranslator(Protocol):
     """Translates texts; `Pipeline` and `Parser` do.
 
@@ -52,11 +27,28 @@ class TextTranslator(Protocol):
     def translate_window(
         self,
         texts: Sequence[str],
+        /,
         batch_size: int = 32,
         progress: Progress = None,
         prefixes: Sequence[str] | None = None,
     ) -> list[Translation]:
         """Translates texts; see `Pipeline.translate_window`."""
+        ...
+
+
+class LineTranslator(TextTranslator, Protocol):
+    """Translates lines, also with terms; `Translator` does."""
+
+    def translate_window(
+        self,
+        lines: Sequence[str],
+        /,
+        batch_size: int = 32,
+        progress: Progress = None,
+        prefixes: Sequence[str] | None = None,
+        terms: Sequence[Sequence[str]] | None = None,
+    ) -> list[Translation]:
+        """Translates lines; see `Translator.translate_window`."""
         ...
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.models.searcher import EncodedBatch, Found, PlainSearcher, Searcher
+from t2t_repro.models.searcher import EncodedBatch, Found, Searcher
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.texts.sentences import MOST_CHARACTERS
@@ -36,7 +36,7 @@ class Translator:
         tokenizer: Tokenizer of the models.
         search: Settings of the search.
         max_input_length: Number of subwords to which inputs are cut, EOS included.
-        searcher: Searches with these models and settings; None for `PlainSearcher`.
+        searcher: Searches with these models and settings; None for `Searcher`.
         replace_unknown: Replaces unknown tokens; see `UnknownWords`.
 
     Attributes:
@@ -57,7 +57,7 @@ class Translator:
         self.search = search or DecodingConfig()
         self.max_input_length = max_input_length
         self.limit = f"{max_input_length} subwords, EOS included"
-        self._searcher = searcher or PlainSearcher(models, tokenizer, self.search)
+        self._searcher = searcher or Searcher(models, tokenizer, self.search)
         self._replace_unknown = replace_unknown
         self._variables = [
             v.value for each in models for v in named_variables(each).values()

@@ -14,7 +14,7 @@ from t2t_repro.fast import int8_matmul, thresholds, xla_kernels
 from t2t_repro.fast.compiled_search import CompiledSearch, pad_length
 from t2t_repro.fast.quantization import RangeObserver, quantize_model
 from t2t_repro.fast.searchers import CompiledSearcher
-from t2t_repro.models.searcher import EncodedBatch, PlainSearcher
+from t2t_repro.models.searcher import EncodedBatch, Searcher
 from t2t_repro.translation.translator import Translator
 from tests import tiny
 
@@ -151,7 +151,7 @@ def test_a_thread_compiles_shapes_that_took_long(models, avx2):
     assert searcher.find_program(1, 3) == (2, 32)
     assert searcher.find_program(3, 3) is None
     del searcher._compiled[2, 64]
-    plain = PlainSearcher(models[:1], SimpleNamespace(target=None), searcher.config)
+    plain = Searcher(models[:1], SimpleNamespace(target=None), searcher.config)
     for inputs in ([[5, 6, 1], [7, 1, 0]], [[5] * 31 + [1]]):
         inputs = tf.constant(inputs)
         expected, scores = plain.search(inputs)

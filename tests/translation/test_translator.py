@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.fast.searchers import ParallelSearcher
-from t2t_repro.models.searcher import PlainSearcher
+from t2t_repro.models.searcher import Searcher
 from t2t_repro.texts.sentences import MOST_CHARACTERS
 from t2t_repro.texts.translation import Translation
 from t2t_repro.texts.windows import windows
@@ -63,7 +63,7 @@ def spelling(model, tokenizer, text):
     return Translator(model, tokenizer, search, searcher=searcher)
 
 
-class Answers(PlainSearcher):
+class Answers(Searcher):
     """A searcher with given results, which stores its batches."""
 
     def __init__(self, model, tokenizer, search, ids, scores):
