@@ -75,8 +75,8 @@ def write_small_model(folder: Path) -> None:
     from t2t_repro.interop.tensor2tensor.variable_names import t2t_name, t2t_table_scope
     from t2t_repro.models.variables import named_variables
     from t2t_repro.problems import create
-    from t2t_repro.runs.checkpoints import write_tensors
     from t2t_repro.runs.model_dir import build_model
+    from t2t_repro.runs.tensor_file import write_tensors
     from t2t_repro.tokenizers.load import load_tokenizer
     from t2t_repro.tokenizers.vocabulary import build_vocabulary
 

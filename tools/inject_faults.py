@@ -211,7 +211,7 @@ def _folders(directory: Path) -> set[str]:
 
 def _tensors(checkpoint: Path) -> dict[str, tuple[str, bytes]]:
     """Returns dtype, shape and bytes of all variables of a checkpoint."""
-    from t2t_repro.runs.checkpoints import TensorFile
+    from t2t_repro.runs.tensor_file import TensorFile
 
     tensors = {}
     for index in checkpoint.glob("*.index"):

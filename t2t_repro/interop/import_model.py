@@ -13,6 +13,7 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.runs.run_metadata import RunMetadata
+from t2t_repro.runs.tensor_file import copy_to_host
 from t2t_repro.system.atomic_dir import put_in_place
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import exclusive_lock
@@ -52,7 +53,7 @@ def import_model(
     source_lang, target_lang = (
         flag or file or default for flag, file, default in codes
     )
-    weights = checkpoints.copy_to_host(named_variables(built))
+    weights = copy_to_host(named_variables(built))
     moments = source.moments or {
         f"{moment}/{name}": np.zeros_like(value)
         for moment in ("m", "v")

@@ -10,12 +10,12 @@ from t2t_repro.runs.checkpoints import (
     DATA,
     FULL_STATES_KEPT,
     Checkpoint,
-    DamagedCheckpointError,
     list_checkpoints,
     save,
     select_newest_data,
     write_meta,
 )
+from t2t_repro.runs.tensor_file import DamagedCheckpointError
 from t2t_repro.system.atomic_dir import ASIDE
 from t2t_repro.system.locks import try_exclusive_lock
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 from t2t_repro.hparams import HParams
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.checkpoint_rotation import SAVED_AT, UNPLANNED, prune
+from t2t_repro.runs.tensor_file import copy_to_host
 from t2t_repro.system.background import Background
 
 
@@ -69,7 +70,7 @@ class CheckpointWriter:
             notes = {SAVED_AT: round(time.time(), 3), **meta}
             if not self.is_due(step):
                 notes[UNPLANNED] = True
-            weights, state = map(checkpoints.copy_to_host, (self.weights, self.state))
+            weights, state = map(copy_to_host, (self.weights, self.state))
             self.background.start(partial(self._write, step, weights, state, notes))
         self.record_save(step)
         if wait:

@@ -7,6 +7,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from t2t_repro.runs import checkpoints
+from t2t_repro.runs.tensor_file import DamagedCheckpointError
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Unreported
 from t2t_repro.training.step import StepResult
@@ -59,7 +60,7 @@ def restore_newest(
         try:
             with checkpoint.hold():
                 progress = _restore(checkpoint, weights, state)
-        except checkpoints.DamagedCheckpointError as error:
+        except DamagedCheckpointError as error:
             log(f"damaged checkpoint: {error}")
             damaged.append(checkpoint)
         else:
@@ -87,7 +88,7 @@ def _restore(
         if any(len(row) != _FIELDS for row in rows):
             raise ValueError
     except (TypeError, ValueError):
-        raise checkpoints.DamagedCheckpointError(
+        raise DamagedCheckpointError(
             f"{checkpoint.path}: checkpoint.json has invalid training progress"
         ) from None
     origin = meta.get("imported_from")

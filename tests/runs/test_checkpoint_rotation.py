@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from t2t_repro.runs import checkpoint_rotation, checkpoints
+from t2t_repro.runs import checkpoint_rotation, checkpoints, tensor_file
 from t2t_repro.runs.averaging import average_checkpoints
 
 DATA = "weights.data-00000-of-00001"
@@ -109,13 +109,13 @@ def test_keeps_a_checkpoint_that_is_being_read(saved, tmp_path):
 def test_keeps_checkpoints_during_averaging(saved, tmp_path, monkeypatch):
     """Prunes the checkpoints when averaging reads the first tensor."""
     chosen = [saved(step) for step in (1, 2, 3)]
-    read = checkpoints.TensorFile.read
+    read = tensor_file.TensorFile.read
 
     def read_while_pruning(file, name):
         checkpoint_rotation.prune(tmp_path, keep=1)
         return read(file, name)
 
-    monkeypatch.setattr(checkpoints.TensorFile, "read", read_while_pruning)
+    monkeypatch.setattr(tensor_file.TensorFile, "read", read_while_pruning)
     averaged = average_checkpoints(chosen, tmp_path / "averaged")
     monkeypatch.undo()
     assert averaged.tensors().read("w").tolist() == [2, 2, 2]

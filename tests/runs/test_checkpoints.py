@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs import checkpoints
+from t2t_repro.runs import checkpoints, tensor_file
 from t2t_repro.system.errors import UserError
 from tests.training import toy
 
@@ -251,7 +251,7 @@ def test_detects_metadata_of_another_step(small, tmp_path):
     small(12).path.rename(tmp_path / "step-00000013")
     (checkpoint,) = checkpoints.full_states(tmp_path)
     with pytest.raises(
-        checkpoints.DamagedCheckpointError, match="has step 12, expected 13"
+        tensor_file.DamagedCheckpointError, match="has step 12, expected 13"
     ):
         checkpoints.require_whole(checkpoint)
 
@@ -293,15 +293,15 @@ def test_a_deleted_checkpoint_is_not_reported_as_damaged(tmp_path):
         shutil.rmtree(saved.path)
         saved.tensors()
     saved = checkpoints.save(tmp_path, 2, {"w": np.zeros([2])})
-    with pytest.raises(checkpoints.DamagedCheckpointError), saved.hold():
+    with pytest.raises(tensor_file.DamagedCheckpointError), saved.hold():
         (saved.path / "weights.index").unlink()
         saved.tensors()
 
 
 def test_keeps_zero_bytes_at_the_end_of_a_string(tmp_path):
     text = b"ends in zeros\0\0"
-    checkpoints.write_tensors(tmp_path / "weights", {"text": text})
-    assert checkpoints.TensorFile(tmp_path / "weights").read("text").item() == text
+    tensor_file.write_tensors(tmp_path / "weights", {"text": text})
+    assert tensor_file.TensorFile(tmp_path / "weights").read("text").item() == text
 
 
 @pytest.mark.parametrize("name", ["m[1]", "a*b", "a?b", "a\\b", "[!x]", "\udcff"])
@@ -312,7 +312,7 @@ def test_reads_folders_whose_names_are_patterns_or_no_utf8(tmp_path, name):
     checkpoint.tensors().assign({"w": variable})
     np.testing.assert_array_equal(variable, [0, 1, 2])
     (checkpoint.path / "weights.index").unlink()
-    with pytest.raises(checkpoints.DamagedCheckpointError):
+    with pytest.raises(tensor_file.DamagedCheckpointError):
         checkpoint.tensors()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs import checkpoint_rotation, checkpoints
+from t2t_repro.runs import checkpoint_rotation, checkpoints, tensor_file
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
 from tests.runs.directories import HPARAMS, provenance, save
@@ -97,13 +97,13 @@ def test_locks_the_checkpoint_while_reading_it(new_model, monkeypatch):
     """Prunes the checkpoints when the model reads its weights."""
     chosen = save(new_model, 5, 0.25)
     save(new_model, 10, 0.5)
-    assign = checkpoints.TensorFile.assign
+    assign = tensor_file.TensorFile.assign
 
     def prune_and_assign(file, variables):
         checkpoint_rotation.prune(new_model.checkpoint_dir, keep=1)
         assign(file, variables)
 
-    monkeypatch.setattr(checkpoints.TensorFile, "assign", prune_and_assign)
+    monkeypatch.setattr(tensor_file.TensorFile, "assign", prune_and_assign)
     for name, variable in named_variables(new_model.model(chosen)).items():
         assert np.all(variable.numpy() == 0.25), name
     assert chosen.path.exists()

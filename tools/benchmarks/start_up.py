@@ -72,7 +72,7 @@ def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
     """
     from t2t_repro.hparams import load
     from t2t_repro.models.variables import named_variables
-    from t2t_repro.runs import checkpoints
+    from t2t_repro.runs import checkpoints, tensor_file
     from t2t_repro.runs.model_dir import ModelDir, build_model
     from t2t_repro.runs.run_metadata import RunMetadata
     from t2t_repro.tokenizers.load import load_tokenizer
@@ -86,7 +86,7 @@ def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
     fingerprint = tokenizer.fingerprint
     origin = RunMetadata(None, "en", "de", None, None, fingerprint, True)
     directory.begin(hparams, origin, tokenizer)
-    weights = checkpoints.copy_to_host(named_variables(model))
+    weights = tensor_file.copy_to_host(named_variables(model))
     checkpoints.save(directory.checkpoint_dir, 1, weights)
     text = folder / "line.txt"
     text.write_text(LINE, encoding="utf-8")

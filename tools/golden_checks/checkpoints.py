@@ -9,7 +9,7 @@ import numpy as np
 from golden_checks.sheet import Sheet
 from golden_checks.training_cases import Training
 from t2t_repro.runs.averaging import mean
-from t2t_repro.runs.checkpoints import TensorFile
+from t2t_repro.runs.tensor_file import TensorFile
 
 AVERAGED = "averaged.ckpt-0"  # Average of the other checkpoints in the folder.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from t2t_repro.interop.formats import tensor_bundle
 from t2t_repro.interop.formats.array_store import ArrayStore
-from t2t_repro.runs.checkpoints import TensorFile
+from t2t_repro.runs.tensor_file import TensorFile
 from t2t_repro.system.errors import UserError
 
 OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"

@@ -1,26 +1,21 @@
 """Access to TensorFlow checkpoints (`PREFIX.index` and its data files)."""
 
 import re
-from collections.abc import Collection
 from glob import escape
 from pathlib import Path
 
 import tensorflow as tf
 
-from t2t_repro.interop.formats.array_store import FLOATS, ArrayStore, format_names
+from t2t_repro.interop.formats.array_store import ArrayStore, format_names
 from t2t_repro.interop.formats.text import reject_pointer
-from t2t_repro.runs.checkpoints import TensorFile
+from t2t_repro.runs.tensor_file import TensorFile
 from t2t_repro.system.errors import UserError
 
 _FILE_ENDING = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 
 
-def open_bundle(prefix: Path, dtypes: Collection[str] = FLOATS) -> ArrayStore:
-    """Opens the checkpoint with a prefix.
-
-    Args:
-        prefix: Path of the checkpoint without file extension.
-        dtypes: Names of the accepted dtypes.
+def open_bundle(prefix: Path) -> ArrayStore:
+    """Opens the checkpoint with a prefix, its path without file extension.
 
     Raises:
         UserError: The checkpoint is missing or damaged.
@@ -28,7 +23,7 @@ def open_bundle(prefix: Path, dtypes: Collection[str] = FLOATS) -> ArrayStore:
     for path in sorted(prefix.parent.glob(f"{escape(prefix.name)}.*")):
         reject_pointer(path)
     file = TensorFile(prefix)
-    return ArrayStore(prefix, file.shapes(), file.read, dtypes)
+    return ArrayStore(prefix, file.shapes(), file.read)
 
 
 def find(path: Path) -> Path:

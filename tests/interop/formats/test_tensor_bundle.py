@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.interop.formats.tensor_bundle import find
-from t2t_repro.runs.checkpoints import write_tensors
+from t2t_repro.runs.tensor_file import write_tensors
 from t2t_repro.system.errors import UserError
 
 

@@ -10,8 +10,8 @@ import yaml
 from t2t_repro.interop.import_model import import_model
 from t2t_repro.interop.opennmt.config import read_config
 from t2t_repro.interop.opennmt.description import read_description
-from t2t_repro.runs.checkpoints import write_tensors
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.runs.tensor_file import write_tensors
 from t2t_repro.system.errors import UserError
 from tests.interop.opennmt.vectors import read_files, write_files
 

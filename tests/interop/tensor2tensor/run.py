@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from t2t_repro.runs.checkpoints import write_tensors
+from t2t_repro.runs.tensor_file import write_tensors
 from tests import golden
 
 # The smallest valid vocabulary: the reserved pieces and the characters of escapes.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.interop.tensor2tensor.checkpoint import T2TCheckpoint
-from t2t_repro.runs.checkpoints import write_tensors
+from t2t_repro.runs.tensor_file import write_tensors
 from t2t_repro.system.errors import UserError
 
 SCOPE = "transformer/symbol_modality_5_2"

@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_repro.interop.tensor2tensor import sets
 from t2t_repro.interop.tensor2tensor.checkpoint import T2TCheckpoint
 from t2t_repro.interop.tensor2tensor.importer import read
-from t2t_repro.runs.checkpoints import write_tensors
+from t2t_repro.runs.tensor_file import write_tensors
 from t2t_repro.system.errors import UserError
 from tests import golden
 from tests.interop.tensor2tensor.run import write_vocabulary
