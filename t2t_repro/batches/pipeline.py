@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.batches.batching import (
-    BatchingConfig,
-    EpochPlan,
-    plan_epoch,
-    plan_evaluation,
-)
+from t2t_repro.batches.batching import BatchingConfig, plan_epoch, plan_evaluation
+from t2t_repro.batches.epoch_plan import EpochPlan
 from t2t_repro.batches.packed_batch import (
     BATCH_SIGNATURE,
     SIGNATURE,

@@ -2,10 +2,9 @@
 
 ``x W`` is computed as ``(a Q - zero * sum(Q)) * step * scale``: a are the rows in
 uint8, ``x = (a - zero) * step``, and Q is the matrix with one scale per column, in int8
-or, on processors without VNNI, in 7 bits.
-The zero point and ``step`` follow from the activation range of x, which is measured
-once on real text (`RangeObserver`), so the result of a row depends only on the row. The
-sums are integers and exact.
+or, on processors without VNNI, in 7 bits. The zero point and ``step`` follow from the
+activation range of x, which `RangeObserver` measures once on real text, so the result
+of a row depends only on the row. The sums are integers and exact.
 
 Between the two matmuls of a feed-forward network with ReLU, activations stay in uint8,
 in the activation range of the second matmul.
@@ -13,8 +12,7 @@ in the activation range of the second matmul.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import keras
 import numpy as np
@@ -92,7 +90,7 @@ def _select_matrix(layer: Dense | TokenEmbedding) -> keras.Variable:
     return layer.table if isinstance(layer, TokenEmbedding) else layer.kernel
 
 
-def _weights(group: MatmulGroup) -> tuple[Array, Array]:
+def group_weights(group: MatmulGroup) -> tuple[Array, Array]:
     """Returns the weights of a group's matmul.
 
     Returns:
@@ -109,7 +107,7 @@ def _weights(group: MatmulGroup) -> tuple[Array, Array]:
     return np.concatenate(matrices, 1), np.concatenate(biases).astype(np.float32)
 
 
-def _share_matmul(group: MatmulGroup, whole: Callable[..., tf.Tensor]) -> None:
+def share_matmul(group: MatmulGroup, whole: Callable[..., tf.Tensor]) -> None:
     """Replaces the matmul of each layer of a group with its columns of `whole`."""
     start = 0
     for layer in group:
@@ -255,8 +253,8 @@ def quantize_model(
     weight_bits = weight_bits or exact_weight_bits()
     matmuls: dict[keras.layers.Layer, QuantizedMatmul] = {}
     for name, group in matmul_groups(model).items():
-        matmul = QuantizedMatmul(*_weights(group), bounds[name], weight_bits)
-        _share_matmul(group, matmul)
+        matmul = QuantizedMatmul(*group_weights(group), bounds[name], weight_bits)
+        share_matmul(group, matmul)
         matmuls |= dict.fromkeys(group, matmul)
     for layer in model._flatten_layers():
         if isinstance(layer, LayerNormalization):
@@ -300,69 +298,3 @@ def graph_variables(model: Transformer) -> tuple[list[tf.Variable], list[tf.Vari
 def _find_quantized_matmul(layer: keras.layers.Layer) -> QuantizedMatmul | None:
     whole = getattr(getattr(layer, "matmul", None), "whole", None)
     return whole if isinstance(whole, QuantizedMatmul) else None
-
-
-class RangeObserver:
-    """Context manager that records the activations' range in each matmul of a model.
-
-    It records the minimum and maximum of each row, that is of each token.
-
-    Args:
-        model: The model, already built.
-    """
-
-    def __init__(self, model: Transformer) -> None:
-        self._model = model
-        self._groups = matmul_groups(model)
-        self._extremes: dict[str, list[Array]] = {name: [] for name in self._groups}
-
-    def __enter__(self) -> Self:
-        """Replaces the matmuls with observed float32 matmuls."""
-        for name, group in self._groups.items():
-            _share_matmul(group, self._observe_matmul(name))
-        for norm in _norms(self._model):
-            norm.normalize = normalize_in_float64
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Restores the layers' own matmuls."""
-        for layer in chain.from_iterable(self._groups.values()):
-            del layer.matmul
-        for norm in _norms(self._model):
-            del norm.normalize
-
-    def bounds(self, fraction: float) -> dict[str, ActivationRange]:
-        """Returns the activation range of each matmul.
-
-        The range includes 0. A matmul that was not computed has the range 0 to 1.
-
-        Args:
-            fraction: Fraction of the tokens whose maximum is at most the upper end of
-                the range. The minimum of the same fraction is at least the lower end.
-        """
-        ranges = {}
-        for name, rows in self._extremes.items():
-            lows, highs = np.concatenate(rows, axis=1) if rows else np.zeros((2, 1))
-            low = min(0.0, float(np.quantile(lows, 1 - fraction, method="lower")))
-            high = max(0.0, float(np.quantile(highs, fraction, method="higher")))
-            ranges[name] = ActivationRange(low, high if high > low else low + 1.0)
-        return ranges
-
-    def _observe_matmul(self, name: str) -> Callable[..., tf.Tensor]:
-        matrix, bias = _weights(self._groups[name])
-        rows = self._extremes[name]
-
-        def record(lows: Array, highs: Array) -> None:
-            rows.append(np.stack([lows, highs]))
-
-        def matmul(x: tf.Tensor, columns: slice | None = None) -> tf.Tensor:
-            ends = [tf.reduce_min(x, axis=1), tf.reduce_max(x, axis=1)]
-            with tf.control_dependencies([tf.numpy_function(record, ends, [])]):
-                y = tf.matmul(x, matrix) + bias
-                return y if columns is None else y[:, columns]
-
-        return matmul
-
-
-def _norms(model: Transformer) -> list[LayerNormalization]:
-    return [x for x in model._flatten_layers() if isinstance(x, LayerNormalization)]

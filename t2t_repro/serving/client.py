@@ -164,5 +164,5 @@ class Client(AbstractContextManager["Client"]):
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-# The scores of missing hypotheses are lower than this (`SignatureFunctions.nbest`).
+# The scores of missing hypotheses are lower than this (`TextSignatures.nbest`).
 _NO_HYPOTHESIS = -1e6

@@ -16,7 +16,8 @@ from typing import Any
 from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul, quantization
-from t2t_repro.fast.quantization import ActivationRange, RangeObserver
+from t2t_repro.fast.quantization import ActivationRange
+from t2t_repro.fast.range_observer import RangeObserver
 from t2t_repro.fast.searchers import fastest_searcher
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import ModelDir

@@ -12,7 +12,8 @@ from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul, thresholds, xla_kernels
 from t2t_repro.fast.compiled_search import CompiledSearch, pad_length
-from t2t_repro.fast.quantization import RangeObserver, quantize_model
+from t2t_repro.fast.quantization import quantize_model
+from t2t_repro.fast.range_observer import RangeObserver
 from t2t_repro.fast.searchers import CompiledSearcher
 from t2t_repro.models.searcher import EncodedBatch, Searcher
 from t2t_repro.translation.translator import Translator

@@ -19,8 +19,8 @@ from t2t_repro.fast.quantization import (
     ActivationRange,
     QuantizedFeedForward,
     QuantizedMatmul,
-    RangeObserver,
 )
+from t2t_repro.fast.range_observer import RangeObserver
 from t2t_repro.layers.attention import MASKED
 from t2t_repro.layers.functional import normalize
 from t2t_repro.models.generate import generate, make_decoder

@@ -5,7 +5,8 @@ from typing import Any
 
 from t2t_repro.interop.marian.folder import read_marian
 from t2t_repro.interop.marian.model import MarianModel
-from t2t_repro.interop.marian.transformers_folder import CONFIG, read_transformers
+from t2t_repro.interop.marian.transformers_folder import read_transformers
+from t2t_repro.interop.marian.transformers_vocabulary import CONFIG
 from t2t_repro.interop.source import Source, add_training_defaults
 from t2t_repro.interop.stack_weights import take_stacks
 from t2t_repro.interop.vocabulary import read_piece_model
