@@ -15,7 +15,6 @@ from t2t_repro.data.skipped_pairs import (
     read_skipped_pairs,
 )
 from t2t_repro.evaluation.split_scores import select_score_class
-from t2t_repro.fast.malloc import keep_freed_memory
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import CPU_DEFAULTS
 from t2t_repro.hparams.settings import AUTO
@@ -26,6 +25,7 @@ from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.malloc import keep_freed_memory
 from t2t_repro.training import announcements, compilation, compile_cache, devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop

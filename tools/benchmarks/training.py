@@ -17,10 +17,10 @@ from benchmarks.work import Work
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.batches import pipeline
 from t2t_repro.data.encoded_pairs import EncodedPairs
-from t2t_repro.fast.malloc import keep_freed_memory
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.malloc import keep_freed_memory
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor

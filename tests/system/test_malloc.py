@@ -9,7 +9,7 @@ import pytest
 # The kernel counts a page fault for each new page of 4 kB.
 _PROGRAM = """
 import ctypes, resource, sys
-from t2t_repro.fast.malloc import keep_freed_memory
+from t2t_repro.system.malloc import keep_freed_memory
 
 SIZE = 64 * 2**20
 c = ctypes.CDLL(None)
@@ -35,7 +35,7 @@ print(faults_of_a_buffer())
 _RELEASE = """
 import ctypes
 from pathlib import Path
-from t2t_repro.fast.malloc import release_freed_memory
+from t2t_repro.system.malloc import release_freed_memory
 
 c = ctypes.CDLL(None)
 c.malloc.restype = ctypes.c_void_p
