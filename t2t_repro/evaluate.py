@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     _check_flags(parser, args)
     test_set = _test_set(args)
-    from t2t_repro.evaluation.metrics import PAPER_KEYS, figures, paired_bootstrap
+    from t2t_repro.evaluation.metrics import BLEU_KEYS, figures, paired_bootstrap
     from t2t_repro.evaluation.test_sets import write_for_comet
     from t2t_repro.system.atomic_file import new_text_file
 
@@ -107,12 +107,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
         text = [*(metric.text() for metric in metrics), *text]
         values["metrics"] = [metric._asdict() for metric in metrics]
-        values |= {"bleu": metrics[0].score, "signature": metrics[0].signature}
-        for metric in metrics:
-            if metric.name in PAPER_KEYS:
-                suffix = PAPER_KEYS[metric.name]
-                values[f"paper_bleu{suffix}"] = metric.score
-                values[f"paper_signature{suffix}"] = metric.signature
+        for name, *figure in metrics:
+            values |= zip(BLEU_KEYS.get(name, ()), figure, strict=False)
     values["split"] = None if args.reference_file else args.split or "test"
     text.append(f"{values['checkpoint']} on {test_set.description}")
     if args.compare:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t2t_repro.models.attention_maps import attention_maps
+from t2t_repro.models.attention_maps import attention_maps, stack_maps
 from t2t_repro.models.transformer import Transformer
 
 Weights = npt.NDArray[np.float32]
@@ -35,14 +34,8 @@ def pair_attention(
 ) -> PairAttention:
     """Computes the attention weights of a pair of token sequences."""
     maps = attention_maps(model, tf.constant([source]), tf.constant([target]))
-
-    def layers(side: str, attention: str) -> Weights:
-        # The maps are in the order of the layers.
-        names = fnmatch.filter(maps, f"{side}/*/{attention}")
-        return np.stack([tf.cast(maps[name][0], tf.float32) for name in names])
-
     return PairAttention(
-        encoder=layers("encoder", "self_attention"),
-        decoder=layers("decoder", "self_attention"),
-        cross=layers("decoder", "cross_attention"),
+        encoder=stack_maps(maps, "encoder", "self_attention")[0].numpy(),
+        decoder=stack_maps(maps, "decoder", "self_attention")[0].numpy(),
+        cross=stack_maps(maps, "decoder", "cross_attention")[0].numpy(),
     )

@@ -49,12 +49,6 @@ class Constraints:
     no_repeat_ngram: int = 0
     never: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        """Rejects a negative n-gram length."""
-        if self.no_repeat_ngram < 0:
-            n = self.no_repeat_ngram
-            raise ValueError(f"no_repeat_ngram is {n}, must be 0 or more")
-
     def sentence_constraints(self, batch_size: int | tf.Tensor) -> SentenceConstraints:
         """Returns the constraints of each sentence; None becomes 0 or PAD."""
         min_lengths = 0 if self.min_lengths is None else self.min_lengths

@@ -19,8 +19,12 @@ _PAPER = "the paper's BLEU"
 ORIGINAL_QUOTES = f"{_PAPER}, original quotes"
 """Name of newstest2014's score in `BleuScore.original_quotes`."""
 
-PAPER_KEYS = {_PAPER: "", ORIGINAL_QUOTES: "_original_quotes"}
-"""Suffix of the JSON keys of each kind of the paper's BLEU, by name."""
+BLEU_KEYS = {
+    "BLEU": ("bleu", "signature"),
+    _PAPER: ("paper_bleu", "paper_signature"),
+    ORIGINAL_QUOTES: ("paper_bleu_original_quotes", "paper_signature_original_quotes"),
+}
+"""JSON keys of the score and of the signature of each kind of BLEU, by name."""
 
 _SIGNIFICANCE = 0.05
 

@@ -15,6 +15,7 @@ from t2t_repro.evaluation.bleu import (
     sacre_bleu,
     select_tokenizer,
 )
+from t2t_repro.evaluation.metrics import BLEU_KEYS, Figure
 from t2t_repro.evaluation.parseval import parseval
 from t2t_repro.problems.trees import TREES, build_tree
 from t2t_repro.system.interrupts import delay_interrupts
@@ -50,16 +51,13 @@ class Score:
 
     def figures(self) -> str:
         """Returns the named scores as text."""
-        text = f"BLEU {self.bleu:.2f}  {self.signature}"
-        if self.paper_bleu is not None:
-            text += f"\nthe paper's BLEU {self.paper_bleu:.2f}  {self.paper_signature}"
-        if self.paper_bleu_original_quotes is not None:
-            text += (
-                "\nthe paper's BLEU, original quotes "
-                f"{self.paper_bleu_original_quotes:.2f}  "
-                f"{self.paper_signature_original_quotes}"
-            )
-        return text
+        values = vars(self)
+        figures = (
+            Figure(name, values[score], values[signature])
+            for name, (score, signature) in BLEU_KEYS.items()
+            if values[score] is not None
+        )
+        return "\n".join(figure.text() for figure in figures)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import is_installed, uses
 from t2t_repro.fast.compiled_search import CompiledSearch, Shape, pad_length
-from t2t_repro.fast.malloc import release_freed_memory
 from t2t_repro.fast.parallel_batches import batches_at_once
 from t2t_repro.fast.shared_copies import Copies, SharedCopies, use_copies
 from t2t_repro.fast.thresholds import few_sentences
@@ -22,6 +21,7 @@ from t2t_repro.models.searcher import (
     convert_to_tensors,
 )
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.system.malloc import release_freed_memory
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 
@@ -80,7 +80,9 @@ class ParallelSearcher(Searcher):
             return self.search(*batch)
         shared = copies.copy_weights(len(batch.inputs))
         tensors, types = convert_to_tensors(batch)
-        kinds = tf.nest.map_structure(_any_matrix, shared)
+        kinds = tf.nest.map_structure(
+            lambda matrix: tf.TensorSpec([None, None], matrix.dtype), shared
+        )
         search = self._search_with_copies.get_concrete_function(*types, kinds)
         self._optimize(search, tensors, shared)
         return search(*tensors, *tf.nest.flatten(shared))
@@ -257,8 +259,3 @@ class CompiledSearcher(ParallelSearcher):
         return sentences <= self._few.per_core and not self._search_few.may_crash(
             sentences
         )
-
-
-def _any_matrix(matrix: tf.Tensor) -> tf.TensorSpec:
-    """Returns the type of matrices of any shape."""
-    return tf.TensorSpec([None, None], matrix.dtype)

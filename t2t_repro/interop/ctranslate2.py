@@ -38,10 +38,6 @@ _ACTIVATIONS = {
     "gelu": "GELU",
     "gelu_sigmoid": "GELUSigmoid",
 }
-_POSITIONS = (
-    *("sinusoid", "sinusoid_paper", "sinusoid_halves", "sinusoid_from_one"),
-    *("learned", "none"),
-)
 MAX_POSITIONS = 4096
 """Maximum sequence length in tokens, the size of CTranslate2's table of positions."""
 
@@ -57,7 +53,7 @@ SUPPORTED = Supported(
         *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings", "tie_target"),
         *("d_model", "d_ff", "decoder_d_ff", "num_layers", "num_decoder_layers"),
         *("num_heads", "attention_bias", "softmax_bias", "norm_epsilon"),
-        *("max_position", "start_symbol", "source_end"),
+        *("position", "max_position", "start_symbol", "source_end"),
         *("scale_embeddings", "target_space_embedding", "target_space_id"),
         # CTranslate2 has its own search, whose settings the export does not contain.
         *("search", "beam_size", "alpha", "word_penalty", "allow_unknown"),
@@ -66,7 +62,6 @@ SUPPORTED = Supported(
     {
         "activation": [*_ACTIVATIONS],
         "norm": ("post", "pre"),
-        "position": _POSITIONS,
         "d_k": _head_width,
         "d_v": _head_width,
     },

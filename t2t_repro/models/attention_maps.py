@@ -1,5 +1,6 @@
 """Attention weights of all layers of a model."""
 
+import fnmatch
 from collections.abc import Callable
 from typing import Any
 
@@ -51,3 +52,18 @@ def attention_maps(
         record_cross = make_attend(name, layer.cross_attention, **context)
         x = layer.apply_sublayers(x, record, record_cross)
     return maps
+
+
+def stack_maps(maps: dict[str, tf.Tensor], side: str, attention: str) -> tf.Tensor:
+    """Stacks the maps of all layers.
+
+    Args:
+        maps: Result of `attention_maps`.
+        side: "encoder" or "decoder".
+        attention: "self_attention" or "cross_attention".
+
+    Returns:
+        float32 (batch, layers, heads, queries, keys).
+    """
+    names = fnmatch.filter(maps, f"{side}/*/{attention}")
+    return tf.stack([tf.cast(maps[name], tf.float32) for name in names], axis=1)

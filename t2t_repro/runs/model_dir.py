@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from t2t_repro import hparams as hparam_sets
 from t2t_repro import problems
@@ -299,6 +299,22 @@ class ModelDir:
         with checkpoint.hold():
             checkpoint.tensors().assign(named_variables(model))
         return model
+
+    def result(self) -> dict[str, Any] | None:
+        """Returns the scores of the averaged checkpoint in ``result.json``.
+
+        Returns None if they are missing, or if the user has averaged other checkpoints
+        since.
+        """
+        try:
+            result = json.loads(self.result_file.read_text(encoding="utf-8"))
+            averaged = self.checkpoint("averaged").meta()["averaged_steps"]
+        except (OSError, ValueError, KeyError, UserError):
+            return None
+        is_current = (
+            isinstance(result, dict) and result.get("averaged_steps") == averaged
+        )
+        return result if is_current else None
 
     def _average_is_current(self) -> bool:
         """Returns whether an average exists and its data are those of the latest."""

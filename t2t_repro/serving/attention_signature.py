@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from t2t_repro.models.attention_maps import attention_maps
+from t2t_repro.models.attention_maps import attention_maps, stack_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.sanitize import (
     check_pairs,
@@ -88,9 +88,9 @@ class AttentionSignature:
             "target_tokens": tf.gather(tf.constant(self._target_names), targets),
             "source_lengths": tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32),
             "target_lengths": tf.math.count_nonzero(targets, axis=1, dtype=tf.int32),
-            "encoder_self_attention": _layers(maps, "encoder", "self_attention"),
-            "decoder_self_attention": _layers(maps, "decoder", "self_attention"),
-            "cross_attention": _layers(maps, "decoder", "cross_attention"),
+            "encoder_self_attention": stack_maps(maps, "encoder", "self_attention"),
+            "decoder_self_attention": stack_maps(maps, "decoder", "self_attention"),
+            "cross_attention": stack_maps(maps, "decoder", "cross_attention"),
             "notes": notes,
         }
 
@@ -124,13 +124,3 @@ def _names(tokenizer: Tokenizer, rows: int) -> list[str]:
     """Returns the piece of each embedding row; "" for PAD and for unused rows."""
     names = tokenizer.pieces
     return ["", *names[1:], *[""] * (rows - len(names))]
-
-
-def _layers(maps: dict[str, tf.Tensor], side: str, attention: str) -> tf.Tensor:
-    """Stacks the maps of all layers: float32 (batch, layers, heads, queries, keys)."""
-    layers = [
-        tf.cast(weights, tf.float32)
-        for name, weights in maps.items()
-        if name.startswith(f"{side}/") and name.endswith(f"/{attention}")
-    ]
-    return tf.stack(layers, axis=1)

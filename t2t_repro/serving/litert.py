@@ -24,10 +24,6 @@ from t2t_repro.tokenizers.tokenizer import PAD_ID, Tokenizer
 MAX_INPUT_LENGTH = 128
 """Default number of subwords per sentence; every step attends to all positions."""
 
-_POSITIONS = (
-    *("sinusoid", "sinusoid_paper", "sinusoid_halves", "sinusoid_from_one"),
-    *("learned", "none"),
-)
 SUPPORTED = Supported(
     "the LiteRT export",
     "export a saved_model",
@@ -35,12 +31,12 @@ SUPPORTED = Supported(
         *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings", "tie_target"),
         *("d_model", "d_ff", "decoder_d_ff", "num_layers", "num_decoder_layers"),
         *("num_heads", "d_k", "d_v", "activation", "attention_bias", "softmax_bias"),
-        *("norm", "norm_epsilon", "max_position", "start_symbol"),
+        *("norm", "norm_epsilon", "position", "max_position", "start_symbol"),
         *("source_end", "scale_embeddings", "target_space_embedding"),
         *("target_space_id", "beam_size", "alpha", "word_penalty", "allow_unknown"),
         *("decode_extra_length", "decode_length_factor"),
     ),
-    {"position": _POSITIONS, "search": ("t2t", "marian")},
+    {"search": ("t2t", "marian")},
 )
 """Hyper-parameters of the signatures and of the client."""
 

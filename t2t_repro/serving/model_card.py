@@ -4,7 +4,6 @@
 hyper-parameters in the card.
 """
 
-import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -112,14 +111,8 @@ def _result(directory: ModelDir, loaded: Loaded) -> Mapping[str, Any] | None:
     checkpoints = [Path(path).resolve() for path in loaded.checkpoints]
     if checkpoints != [directory.averaged_dir.resolve()]:
         return None
-    try:
-        result = json.loads(directory.result_file.read_text(encoding="utf-8"))
-        averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
-    except (OSError, ValueError, KeyError):
-        return None
-    # The user may have averaged other checkpoints after training.
-    is_current = isinstance(result, dict) and result.get("averaged_steps") == averaged
-    return result if is_current and format_scores(result) else None
+    result = directory.result()
+    return result if result and format_scores(result) else None
 
 
 def _score(result: Mapping[str, Any] | None, hparams: HParams, precision: str) -> str:

@@ -47,26 +47,9 @@ FIRST_BREAK = f"(?:{_LINE_BREAK})?"
 
 _CODES = {"deu": "de", "eng": "en", "fra": "fr", "spa": "es"}
 # Languages that write ordinal numbers with a full stop.
-_ORDINALS = frozenset(
-    [
-        "bs",
-        "cs",
-        "da",
-        "de",
-        "et",
-        "fi",
-        "hr",
-        "hu",
-        "is",
-        "lv",
-        "nb",
-        "nn",
-        "no",
-        "sk",
-        "sl",
-        "sr",
-        "tr",
-    ]
+_ORDINALS = (
+    *("bs", "cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv"),
+    *("nb", "nn", "no", "sk", "sl", "sr", "tr"),
 )
 _NUMERIC = "#NUMERIC_ONLY#"
 _NUMERAL = re.compile("[0-9ix]|[0-9ivx]{2,}")

@@ -47,13 +47,17 @@ _CPU_CORE = 100e9
 """FLOP/s that a step reaches per processor core: 56 to 193 (base in float32)."""
 
 
-def number_of_shapes(
+def training_seconds(
     steps: int,
     step_seconds: float,
     compile_seconds: float,
     token_ratios: Mapping[int, float],
-) -> int:
-    """Returns the number of shapes with the least time of training and compilation.
+) -> dict[int, float]:
+    """Returns the time of compilation and training by number of shapes.
+
+    All steps have the same number of positions. With more padding, the same number of
+    tokens needs more steps, so the time is ``shapes * compile_seconds + steps *
+    step_seconds * r / token_ratios[shapes]``, where r is the highest token ratio.
 
     Args:
         steps: Number of steps left.
@@ -61,30 +65,11 @@ def number_of_shapes(
         compile_seconds: Time to compile one shape. Devices compile at the same time.
         token_ratios: Token ratio of the corpus by number of shapes.
     """
-    return min(
-        token_ratios,
-        key=lambda shapes: total_seconds(
-            shapes, steps, step_seconds, compile_seconds, token_ratios
-        ),
-    )
-
-
-def total_seconds(
-    shapes: int,
-    steps: int,
-    step_seconds: float,
-    compile_seconds: float,
-    token_ratios: Mapping[int, float],
-) -> float:
-    """Returns the time of compilation and training with a number of shapes.
-
-    All steps have the same number of positions. With more padding, the same number of
-    tokens needs more steps, so the time is ``shapes * compile_seconds + steps *
-    step_seconds * r / token_ratios[shapes]``, where r is the highest token ratio. The
-    arguments are those of `number_of_shapes`.
-    """
-    padding = max(token_ratios.values()) / token_ratios[shapes]
-    return shapes * compile_seconds + steps * step_seconds * padding
+    highest = max(token_ratios.values())
+    return {
+        shapes: shapes * compile_seconds + steps * step_seconds * (highest / ratio)
+        for shapes, ratio in token_ratios.items()
+    }
 
 
 def token_ratios(
@@ -162,9 +147,9 @@ def resolve(
     """
     step = step_seconds(hparams, replicas, hardware)
     compilation = compile_seconds(hparams, hardware)
-    shapes = number_of_shapes(steps, step, compilation, ratios)
-    compiled = total_seconds(shapes, steps, step, compilation, ratios)
-    xla = compiled < GAIN * steps * step if hparams.xla == AUTO else hparams.xla
+    seconds = training_seconds(steps, step, compilation, ratios)
+    shapes = min(seconds, key=seconds.__getitem__)
+    xla = seconds[shapes] < GAIN * steps * step if hparams.xla == AUTO else hparams.xla
     in_buckets = xla and hparams.batching == "buckets"
     resolved = hparams.resolve_auto(
         xla=xla, max_shapes=shapes if in_buckets else CPU_DEFAULTS["max_shapes"]

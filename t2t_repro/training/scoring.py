@@ -183,16 +183,8 @@ def _earlier_result(
 
     Otherwise, or if the average is of other data, returns None.
     """
-    try:
-        result = json.loads(directory.result_file.read_text(encoding="utf-8"))
-        average = directory.checkpoint("averaged")
-        averaged = average.meta()["averaged_steps"]
-    except (OSError, ValueError, KeyError, UserError):
-        return None
-    # The user may have averaged other checkpoints since.
-    if not isinstance(result, dict) or averaged != settings["averaged_steps"]:
-        return None
-    if average.data not in (None, data):
+    result = directory.result()
+    if result is None or directory.checkpoint("averaged").data not in (None, data):
         return None
     valid = score_fields <= result.keys() and settings.items() <= result.items()
     return result if valid else None

@@ -291,8 +291,3 @@ def test_exported_module_completes_prefixes(tmp_path: Path) -> None:
     expected, result = completer.search(*arguments), loaded.search(*arguments)
     np.testing.assert_array_equal(result[0], expected.ids)
     np.testing.assert_array_equal(result[1], expected.scores)
-
-
-def test_rejects_invalid_constraints() -> None:
-    with pytest.raises(ValueError, match="no_repeat_ngram is -1"):
-        Constraints(no_repeat_ngram=-1)
