@@ -268,7 +268,7 @@ def _translations(
         translations, seconds = split_scores.translate(
             translator, test_set.sources, args.batch_size
         )
-        tokens = sum(translation.tokens for translation in translations)
+        tokens = sum(translation.best.tokens for translation in translations)
         values = {"sentences": len(translations), "tokens": tokens, "seconds": seconds}
     speed = split_scores.speed(values["sentences"], values["tokens"], values["seconds"])
     lines = [translation.text for translation in translations]

@@ -81,7 +81,7 @@ def _load(args: Any, lines: int | None) -> Prepared:
                 f"{args.terms}: the model's vocabulary cannot spell "
                 f"{', '.join(terms.unwritable)}; these terms are not required"
             )
-    align = aligner if args.alignment else None
+    align = aligner.align_hypotheses if args.alignment else None
     return Prepared(
         *(pipeline, translator, precision, loaded.weight_bits, align, compiled),
         summary,

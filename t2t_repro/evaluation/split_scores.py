@@ -197,7 +197,7 @@ def evaluate(
         "paper_bleu": paper and paper.score,
         "paper_signature": paper and paper.signature,
         "sentences": len(pairs),
-        "tokens": sum(translation.tokens for translation in translations),
+        "tokens": sum(translation.best.tokens for translation in translations),
         "seconds": seconds,
         "paper_bleu_original_quotes": official and official.score,
         "paper_signature_original_quotes": official and official.signature,
@@ -266,11 +266,11 @@ def _parse_score(
         repaired_tags=sum(parse.tags for parse in parses),
         f1_repaired_as_0=unrepaired.failures_as_zero.f1,
         sentences=len(outputs),
-        tokens=sum(output.tokens for output in outputs),
+        tokens=sum(output.best.tokens for output in outputs),
         seconds=seconds,
     )
     parsed = [
-        output._replace(text=parse.tree, others=())
+        output.replace_texts(parse.tree)
         for output, parse in zip(outputs, parses, strict=True)
     ]
     return score, parsed

@@ -12,7 +12,7 @@ import tensorflow as tf
 from t2t_repro.texts.placeholder_patterns import Span
 from t2t_repro.texts.placeholders import pair_tags
 from t2t_repro.texts.sentences import MOST_CHARACTERS, Sentences, SentenceSplitter
-from t2t_repro.texts.translation import Progress, Translation
+from t2t_repro.texts.translation import Hypothesis, Progress, Translation
 
 MOST_TEXT_CHARACTERS = 1 << 20
 """Maximum number of characters of a text, which limits memory."""
@@ -89,8 +89,7 @@ class DividedTexts(WholeTexts):
             groups[row].append(each)
         return [
             Translation(
-                text.decode(),
-                *_sum_scores(own),
+                (Hypothesis(text.decode(), *_sum_scores(own)),),
                 len(line) > MOST_TEXT_CHARACTERS or any(each.cut for each in own),
                 divided=not self._by_sentence
                 and len(own) > 1 + masked.text.count("\n"),
@@ -194,11 +193,11 @@ def mask(line: str, spans: Sequence[Span]) -> MaskedText:
 
 def _sum_scores(translations: Sequence[Translation]) -> tuple[float, int, float]:
     """Returns the score, number of tokens and log probability of several sentences."""
-    scores = [each.score for each in translations if each.tokens]
+    scores = [each.score for each in translations if each.best.tokens]
     return (
         sum(scores) / max(len(scores), 1),
-        sum(each.tokens for each in translations),
-        sum(each.log_prob for each in translations),
+        sum(each.best.tokens for each in translations),
+        sum(each.best.log_prob for each in translations),
     )
 
 

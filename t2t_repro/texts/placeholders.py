@@ -173,7 +173,7 @@ class Placeholders:
             (n, self._remove_repeatedly(text))
             for n, each in enumerate(translations)
             if removed[n].placeholders and removed[n].text
-            for text in (each.text, *(other.text for other in each.others))
+            for text, *_ in each.hypotheses
         ]
         aligned = align(
             [removed[n].text for n, _ in plain], [text for _, text in plain], WORD
@@ -183,14 +183,8 @@ class Placeholders:
             texts[n].append(self._insert(lines[n], removed[n], text, pairs))
         restored = list(translations)
         for n, each in enumerate(translations):
-            if n in texts:
-                others = zip(each.others, texts[n][1:], strict=True)
-                restored[n] = each._replace(
-                    text=texts[n][0],
-                    others=tuple(other._replace(text=text) for other, text in others),
-                )
-            elif removed[n].placeholders:
-                restored[n] = each._replace(text=lines[n])
+            if removed[n].placeholders:
+                restored[n] = each.replace_texts(*texts.get(n, [lines[n]]))
         return restored
 
     def _insert(

@@ -14,6 +14,7 @@ from t2t_repro.batches.pair_batches import pair_batches
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
+from t2t_repro.texts.translation import Hypothesis, Translation
 from t2t_repro.tokenizers.token_spans import (
     SPACED_WORD,
     WORD,
@@ -70,15 +71,26 @@ class Aligner:
 
         self._weights = weights
 
-    def __call__(self, sources: Sequence[str], targets: Sequence[str]) -> list[str]:
-        """Aligns the words of sentence pairs.
+    def align_hypotheses(
+        self, sources: Sequence[str], translations: Sequence[Translation]
+    ) -> list[Translation]:
+        """Adds the alignment of each hypothesis with its source.
 
-        Words are separated by white space, as in `str.split`; see `pairs`.
-
-        Returns:
-            Alignment of each pair in Pharaoh format; empty if a side is blank.
+        Words are separated by white space, as in `str.split`; see `pairs`. The
+        alignment is empty if a side is blank.
         """
-        return [pharaoh(pairs) for pairs in self.pairs(sources, targets)]
+        both = zip(sources, translations, strict=True)
+        pairs = [(line, text) for line, each in both for text, *_ in each.hypotheses]
+        lines, texts = ([pair[side] for pair in pairs] for side in (0, 1))
+        aligned = iter(self.pairs(lines, texts))
+
+        def align(hypothesis: Hypothesis) -> Hypothesis:
+            return hypothesis._replace(alignment=tuple(sorted(next(aligned))))
+
+        return [
+            each._replace(hypotheses=tuple(map(align, each.hypotheses)))
+            for each in translations
+        ]
 
     def pairs(
         self, sources: Sequence[str], targets: Sequence[str], word: str = SPACED_WORD
@@ -167,11 +179,6 @@ def align_words(
         for source in source_words[column]
         for target in words
     }
-
-
-def pharaoh(pairs: set[tuple[int, int]]) -> str:
-    """Formats an alignment as sorted pairs in Pharaoh format, e.g. `0-0 1-2`."""
-    return " ".join(f"{source}-{target}" for source, target in sorted(pairs))
 
 
 def _best_columns(weights: npt.NDArray[np.floating], source_words: Words) -> list[int]:

@@ -45,6 +45,19 @@ def check_number(lines: Sequence[str], values: list[_T], name: str) -> list[_T]:
     return values
 
 
+def check_pairs(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Returns pairs of strings; raises TypeError or ValueError for others."""
+    if not isinstance(pairs, Iterable):
+        raise TypeError(f"pairs must be pairs of strings, not {pairs!r}")
+    checked = []
+    for number, pair in enumerate(pairs):
+        sides = check_strings(pair, f"pairs[{number}]")
+        if isinstance(pair, str) or len(sides) != 2:
+            raise ValueError(f"pairs[{number}] must be a source and a target")
+        checked.append((sides[0], sides[1]))
+    return checked
+
+
 def check_strings(values: Iterable[str], name: str) -> list[str]:
     """Returns a list of strings; a single string becomes a list.
 

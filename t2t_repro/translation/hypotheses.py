@@ -7,7 +7,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.texts.translation import ScoredText
+from t2t_repro.texts.translation import Hypothesis
 from t2t_repro.tokenizers.tokenizer import EOS_ID
 
 ReplaceUnknown = Callable[
@@ -29,7 +29,7 @@ def score_texts(
     ids: npt.NDArray[np.int32],
     scores: npt.NDArray[np.float32],
     texts: Sequence[str],
-) -> list[list[ScoredText]]:
+) -> list[list[Hypothesis]]:
     """Returns the hypotheses of each sentence, without missing ones.
 
     Args:
@@ -46,7 +46,7 @@ def score_texts(
     table = np.array(texts, object).reshape(tokens.shape)
     return [
         [
-            ScoredText(text, float(score), int(length), float(log_prob))
+            Hypothesis(text, float(score), int(length), float(log_prob))
             for text, score, length, log_prob in zip(*row, strict=True)
             if length
         ]

@@ -77,7 +77,7 @@ class Parser:
         best = choose_parse(words, translation)
         self.parsed += 1
         self.repaired += best.needed
-        return translation._replace(text=best.tree, others=())
+        return translation.replace_texts(best.tree)
 
 
 def split_words(line: str) -> list[str]:
@@ -95,7 +95,6 @@ def choose_parse(words: Sequence[str], translation: Translation) -> Repair:
         words: Words of the sentence, as `split_words` returns them.
         translation: Hypotheses of the model, which are linearized trees.
     """
-    texts = (translation.text, *(other.text for other in translation.others))
-    parses = (repair(words, text.split()) for text in texts)
+    parses = (repair(words, each.text.split()) for each in translation.hypotheses)
     first = next(parses)
     return next((p for p in (first, *parses) if not p.needed), first)

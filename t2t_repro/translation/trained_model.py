@@ -22,6 +22,7 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.arguments import (
     check_number,
+    check_pairs,
     check_strings,
     check_terms,
     check_token_ids,
@@ -30,7 +31,6 @@ from t2t_repro.translation.build import build, build_translator, choose_compilat
 from t2t_repro.translation.loading import Loaded, load_models
 from t2t_repro.translation.options import TranslationOptions
 from t2t_repro.translation.pair_scores import PairScorer
-from t2t_repro.translation.results import Hypothesis, TranslationResult, read_result
 from t2t_repro.translation.translator import Translator
 
 _Key = tuple[DecodingConfig, str | None, float | None]
@@ -53,7 +53,7 @@ class TrainedModel:
         self.hparams: HParams = loaded.hparams
         self._translators: dict[_Key, Translator] = {}
         self._aligner = Aligner(self.model, self.tokenizer)
-        self._scorer: PairScorer | None = None
+        self._scorer = PairScorer(self.model, self.tokenizer)
 
     def translate(
         self,
@@ -101,7 +101,7 @@ class TrainedModel:
 
         Returns:
             For each sentence, in order, its translation (str); "" for a blank sentence.
-            With `nbest`, `return_scores` or `alignment`, a `TranslationResult`. The
+            With `nbest`, `return_scores` or `alignment`, a `Translation`. The
             tokens and log probability of a text are sums over its sentences, and its
             score is their mean.
 
@@ -142,10 +142,11 @@ class TrainedModel:
                 lines, check_strings(prefixes, "prefixes"), "prefixes"
             )
         translations = self._translate(lines, options, batch_size, starts)
-        if nbest is None and not return_scores and not alignment:
-            return [translation.text for translation in translations]
-        results = [read_result(translation) for translation in translations]
-        return self._align(lines, results) if alignment else results
+        if alignment:
+            return self._aligner.align_hypotheses(lines, translations)
+        if return_scores or nbest is not None:
+            return translations
+        return [translation.text for translation in translations]
 
     def _translate(
         self,
@@ -189,26 +190,6 @@ class TrainedModel:
             self._translators[key] = translator
         return self._translators[key]
 
-    def _align(
-        self, lines: Sequence[str], results: Sequence[TranslationResult]
-    ) -> list[TranslationResult]:
-        """Adds the alignment of each hypothesis."""
-        pairs = [
-            (line, hypothesis.text)
-            for line, result in zip(lines, results, strict=True)
-            for hypothesis in result.hypotheses
-        ]
-        sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
-        alignments = iter(self._aligner.pairs(sources, targets))
-
-        def with_alignment(hypothesis: Hypothesis) -> Hypothesis:
-            return replace(hypothesis, alignment=tuple(sorted(next(alignments))))
-
-        return [
-            replace(result, hypotheses=tuple(map(with_alignment, result.hypotheses)))
-            for result in results
-        ]
-
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """Scores given translations.
 
@@ -224,16 +205,7 @@ class TrainedModel:
             UserError: A target is longer than `pair_scores.MAX_TARGET_LENGTH`.
             ValueError: A pair does not contain two sentences.
         """
-        if not isinstance(pairs, Iterable):
-            raise TypeError(f"pairs must be pairs of strings, not {pairs!r}")
-        sides = []
-        for number, pair in enumerate(pairs):
-            sides.append(check_strings(pair, f"pairs[{number}]"))
-            if isinstance(pair, str) or len(sides[-1]) != 2:
-                raise ValueError(f"pairs[{number}] must be a source and a target")
-        if self._scorer is None:
-            self._scorer = PairScorer(self.model, self.tokenizer)
-        scores = list(self._scorer.score_pairs((s, t) for s, t in sides))
+        scores = list(self._scorer.score_pairs(check_pairs(pairs)))
         if cut := sum(score.cut for score in scores):
             warnings.warn(
                 f"cut to {self._scorer.max_input_length} subwords, EOS included: "

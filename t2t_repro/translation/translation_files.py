@@ -23,7 +23,7 @@ from t2t_repro.system.interrupts import delay_interrupts
 from t2t_repro.system.resumable_file import ResumableFile, resumable_file
 from t2t_repro.texts.division import MOST_TEXT_CHARACTERS
 from t2t_repro.texts.pipeline import TextTranslator
-from t2t_repro.texts.translation import Progress, ScoredText, Translation
+from t2t_repro.texts.translation import Hypothesis, Progress, Translation
 from t2t_repro.texts.windows import windows
 
 # A character has at most 4 bytes in UTF-8. One additional character shows that the line
@@ -34,8 +34,8 @@ _LINES_NAMED = 5
 Record = Callable[[int, Translation], str]
 """Formats a translation as output lines; called with the line number from 0."""
 
-Align = Callable[[Sequence[str], Sequence[str]], list[str]]
-"""Aligns sources with translations; returns a line in Pharaoh format for each pair."""
+Align = Callable[[Sequence[str], Sequence[Translation]], list[Translation]]
+"""Adds the alignment of each hypothesis; see `Aligner.align_hypotheses`."""
 
 
 class InputText:
@@ -231,7 +231,7 @@ def translate_windows(
         with delay_interrupts(progress) as report:
             translations = translator.translate_window(part, batch_size, report, starts)
         if align is not None:
-            translations = align_hypotheses(part, translations, align)
+            translations = align(part, translations)
         numbered = enumerate(translations, state.lines)
         text = "".join(record(n, translation) for n, translation in numbered)
         state.add(translations)
@@ -243,34 +243,12 @@ def translate_windows(
         )
 
 
-def align_hypotheses(
-    lines: Sequence[str], translations: Sequence[Translation], align: Align
-) -> list[Translation]:
-    """Adds the alignment of each hypothesis with its line."""
-    sources: list[str] = []
-    texts: list[str] = []
-    for line, each in zip(lines, translations, strict=True):
-        own = [each.text, *(other.text for other in each.others)]
-        sources += [line] * len(own)
-        texts += own
-    aligned = iter(align(sources, texts))
-    return [
-        each._replace(
-            alignment=next(aligned),
-            others=tuple(o._replace(alignment=next(aligned)) for o in each.others),
-        )
-        for each in translations
-    ]
-
-
 def text_record(number: int, translation: Translation) -> str:
     """Formats a translation as text, followed by `|||` and its alignment, if any.
 
     Marian writes the same format.
     """
-    if translation.alignment is None:
-        return f"{translation.text}\n"
-    return f"{translation.text} ||| {translation.alignment}\n"
+    return f"{translation.text}{_format_alignment(translation.best)}\n"
 
 
 def scored_record(number: int, translation: Translation) -> str:
@@ -285,10 +263,15 @@ def nbest_record(number: int, translation: Translation) -> str:
     itself contain `|||`; the features (the log probability); the score; and the
     alignment, if any.
     """
-    best = ScoredText(*translation[:4], alignment=translation.alignment)
     return "".join(
         f"{number} ||| {each.text} ||| LogProb= {each.log_prob:.6f} "
-        f"||| {each.score:.6f}"
-        + (f" ||| {each.alignment}\n" if each.alignment is not None else "\n")
-        for each in (best, *translation.others)
+        f"||| {each.score:.6f}{_format_alignment(each)}\n"
+        for each in translation.hypotheses
     )
+
+
+def _format_alignment(hypothesis: Hypothesis) -> str:
+    """Formats an alignment as ` ||| ` and pairs in Pharaoh format, e.g. `0-0 1-2`."""
+    if hypothesis.alignment is None:
+        return ""
+    return " ||| " + " ".join(f"{i}-{j}" for i, j in hypothesis.alignment)

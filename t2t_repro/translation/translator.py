@@ -6,6 +6,7 @@ training and in the exported SavedModel, so that their outputs are the same.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +16,7 @@ from t2t_repro.models.searcher import EncodedBatch, Found, Searcher
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.texts.sentences import MOST_CHARACTERS
-from t2t_repro.texts.translation import Progress, ScoredText, Translation
+from t2t_repro.texts.translation import BLANK, Hypothesis, Progress, Translation
 from t2t_repro.texts.windows import windows
 from t2t_repro.tokenizers.term_encoding import encode_terms
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
@@ -24,6 +25,7 @@ from t2t_repro.translation.hypotheses import (
     score_texts,
     select_hypotheses,
 )
+from t2t_repro.translation.line_batches import check_limits, divide_lines
 
 MAX_INPUT_LENGTH = 512
 
@@ -52,23 +54,22 @@ class Translator:
         searcher: Searcher | None = None,
         replace_unknown: ReplaceUnknown | None = None,
     ) -> None:
-        models = [model] if isinstance(model, Transformer) else list(model)
         self.tokenizer = tokenizer
         self.search = search or DecodingConfig()
         self.max_input_length = max_input_length
         self.limit = f"{max_input_length} subwords, EOS included"
-        self._searcher = searcher or Searcher(models, tokenizer, self.search)
+        self._models = [model] if isinstance(model, Transformer) else list(model)
+        self._searcher = searcher or Searcher(self._models, tokenizer, self.search)
         self._replace_unknown = replace_unknown
-        self._variables = [
-            v.value for each in models for v in named_variables(each).values()
-        ]
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
         digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
-        for variable in self._variables:
-            # Viewed as bytes, because hashlib does not support bfloat16 arrays.
-            digest.update(np.ascontiguousarray(variable.numpy()).view(np.uint8).data)
+        for model in self._models:
+            for variable in named_variables(model).values():
+                values = np.ascontiguousarray(variable.value.numpy())
+                # Viewed as bytes, because hashlib does not support bfloat16 arrays.
+                digest.update(values.view(np.uint8).data)
         return digest.hexdigest()
 
     def translate_ids(
@@ -165,13 +166,17 @@ class Translator:
         lengths = ids.row_lengths().numpy()
         ids = cut_rows(ids, self.max_input_length)
         translations = [
-            Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
+            Translation((BLANK,), cut=len(line) > MOST_CHARACTERS) for line in lines
         ]
         constrained = prefixes is not None or terms is not None
-        groups = self._divide(texts, lengths, batch_size, constrained)
-        self._check_limits(groups, lengths, prefixes)
-        if progress is not None:
-            progress(len(lines) - sum(map(len, groups)), 0)
+        choose_size = partial(
+            self._searcher.batch_size, most=batch_size, constrained=constrained
+        )
+        groups = divide_lines(texts, lengths, self.search, batch_size, choose_size)
+        inputs = np.minimum(lengths, self.max_input_length)
+        check_limits(groups, inputs, self.search, self.tokenizer.target, prefixes)
+        report = progress or (lambda lines, tokens: None)
+        report(len(lines) - sum(map(len, groups)), 0)
         batches = [
             EncodedBatch(
                 tf.gather(ids, group).to_tensor(),
@@ -182,60 +187,13 @@ class Translator:
         ]
         found = self._searcher.search_all(batches, batch_size)
         for group, result in zip(groups, found, strict=True):
-            sources, tokens = [texts[n] for n in group], 0
+            sources = [texts[n] for n in group]
             rows = self._read(sources, *result, strip=terms is not None)
-            for n, (best, *others) in zip(group, rows, strict=True):
+            for n, hypotheses in zip(group, rows, strict=True):
                 cut = translations[n].cut or bool(lengths[n] > self.max_input_length)
-                translations[n] = Translation(*best[:4], cut=cut, others=tuple(others))
-                tokens += best.tokens
-            if progress is not None:
-                progress(len(group), tokens)
+                translations[n] = Translation(tuple(hypotheses), cut)
+            report(len(group), sum(row[0].tokens for row in rows))
         return translations
-
-    def _divide(
-        self,
-        texts: Sequence[str],
-        lengths: np.ndarray,
-        batch_size: int,
-        constrained: bool,
-    ) -> list[list[int]]:
-        """Returns the indices of the texts of each batch, without blank texts.
-
-        Texts of invisible characters may lack tokens; they are blank, too. With
-        `tensor2tensor_rules` a translation depends on its batch. Texts are then sorted
-        by number of words and every batch has `batch_size` sentences, as in
-        tensor2tensor (utils/decoding.py:_get_sorted_inputs).
-        """
-        is_used = [bool(text.strip()) for text in texts] & (lengths > 1)
-        if self.search.tensor2tensor_rules:
-            lengths = np.array([len(text.split()) for text in texts])
-        order = np.argsort(-lengths, kind="stable")
-        indices = order[is_used[order]].tolist()
-        if not self.search.tensor2tensor_rules:
-            used = lengths[indices]
-            batch_size = self._searcher.batch_size(used, batch_size, constrained)
-        starts = range(0, len(indices), batch_size)
-        return [indices[start : start + batch_size] for start in starts]
-
-    def _check_limits(
-        self,
-        groups: Sequence[Sequence[int]],
-        lengths: np.ndarray,
-        prefixes: Sequence[str] | None,
-    ) -> None:
-        """Raises UserError if a prefix or the minimum length exceeds its limit."""
-        if not groups:
-            return
-        lengths = np.minimum(lengths, self.max_input_length)
-        if self.search.min_length:
-            # The last text is the shortest and has the lowest limit.
-            self.search.check_min_length(int(lengths[groups[-1][-1]]))
-        if prefixes is not None:
-            used = np.concatenate(groups)
-            texts = [prefixes[n] for n in used]
-            sizes = self.tokenizer.target.encode(tf.constant(texts)).row_lengths() - 1
-            for text, size, n in zip(texts, sizes.numpy(), used, strict=True):
-                self.search.check_prefix(text, size, int(lengths[n]))
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
         """Encodes prefixes of translations: int32 (batch, prefix), 0-padded."""
@@ -243,14 +201,12 @@ class Translator:
 
     def _encode_term_lists(self, terms: Sequence[Sequence[str]]) -> tf.Tensor:
         """Encodes lists of terms, which may be empty: int32 (batch, terms, length)."""
-        most = max([1, *map(len, terms)])
-        return self.encode_terms(
-            tf.constant([[*row, *[""] * (most - len(row))] for row in terms])
-        )
+        rows = tf.ragged.constant(terms, tf.string, ragged_rank=1)
+        return self.encode_terms(rows.to_tensor())
 
     def _read(
         self, sources: Sequence[str], ids: tf.Tensor, scores: tf.Tensor, strip: bool
-    ) -> list[list[ScoredText]]:
+    ) -> list[list[Hypothesis]]:
         """Returns the hypotheses of each sentence, at most `nbest`.
 
         `strip` removes the spaces around the text that terms may add.

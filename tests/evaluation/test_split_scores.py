@@ -14,7 +14,7 @@ from t2t_repro.evaluation.split_scores import (
 )
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.texts.translation import Translation
+from t2t_repro.texts.translation import Hypothesis, Translation
 
 
 class TableTranslator:
@@ -27,7 +27,7 @@ class TableTranslator:
         for line in lines:
             progress(1, 1)
             text = self.table[line]
-            yield Translation(text, -1.0, len(text.split()) + 1, -2.0, cut=False)
+            yield Translation((Hypothesis(text, -1.0, len(text.split()) + 1, -2.0),))
 
 
 PAIRS = [

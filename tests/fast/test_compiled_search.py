@@ -62,7 +62,7 @@ def test_compiled_search_equals_the_plain_search(
     assert len({each.text for each in results}) > 3
     for ours, theirs in zip(results, expected, strict=True):
         assert abs(ours.score - theirs.score) < 1e-4
-        assert [o.text for o in ours.others] == [o.text for o in theirs.others]
+        assert [h.text for h in ours.hypotheses] == [h.text for h in theirs.hypotheses]
 
 
 @pytest.mark.medium

@@ -99,7 +99,7 @@ def test_nbest_returns_all_hypotheses_of_the_beam(module, expected):
     for texts, scores, each in zip(
         outputs["translations"], outputs["scores"], expected, strict=True
     ):
-        pairs = [(each.text, each.score), *((o.text, o.score) for o in each.others)]
+        pairs = [(hypothesis.text, hypothesis.score) for hypothesis in each.hypotheses]
         missing = small.BEAM_SIZE - len(pairs)
         pairs += [("", -1e7)] * missing
         assert decoded(texts) == [text for text, _ in pairs]

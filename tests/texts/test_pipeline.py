@@ -9,7 +9,7 @@ from t2t_repro.texts.division import Division
 from t2t_repro.texts.pipeline import Pipeline
 from t2t_repro.texts.placeholders import Placeholders
 from t2t_repro.texts.sentences import SentenceSplitter
-from t2t_repro.texts.translation import Translation
+from t2t_repro.texts.translation import Hypothesis, Translation
 from tests.texts.test_sentences import Characters, splitter
 
 
@@ -36,7 +36,9 @@ class Upper:
             if progress:
                 progress(1, len(line))
         return [
-            Translation(line.upper(), -len(line), len(line), -2.0 * len(line), False)
+            Translation(
+                (Hypothesis(line.upper(), -len(line), len(line), -2.0 * len(line)),)
+            )
             for line in lines
         ]
 

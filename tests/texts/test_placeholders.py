@@ -196,7 +196,7 @@ def test_translations_are_those_of_the_bare_lines(tmp_path):
         if not rest:
             assert result.text == line
             continue
-        both = zip((result, *result.others), (plain, *plain.others), strict=True)
+        both = zip(result.hypotheses, plain.hypotheses, strict=True)
         for hypothesis, expected in both:
             assert ALL._texts(hypothesis.text) == ALL._texts(line)
             assert rest_of(hypothesis.text) == "".join(expected.text.split())

@@ -51,7 +51,7 @@ def test_the_compiled_search_can_forbid_unknown_tokens(loaded):
     options = TranslationOptions(unknown="forbid", beam_size=2)
     translator = build_translator(loaded, options, compile_after=0)
     (translation,) = translator.translate_window(["four"])
-    assert translation.tokens and UNKNOWN_TEXT not in translation.text
+    assert translation.best.tokens and UNKNOWN_TEXT not in translation.text
 
 
 @pytest.mark.medium
@@ -66,21 +66,21 @@ def test_unknown_tokens_are_replaced_by_aligned_source_words(loaded):
     # The alignment of the two lines of tokens, by hand: the largest attention weight.
     tokenizer, (model,) = loaded.tokenizer, loaded.models
     inputs = tokenizer.encode([LINES[0]]).to_tensor()
-    targets = [[*[tokenizer.unknown_id] * longer.tokens, EOS_ID]]
+    targets = [[*[tokenizer.unknown_id] * longer.best.tokens, EOS_ID]]
     maps = attention_maps(model, inputs, tf.constant(targets))
     weights = maps["decoder/layer_0/cross_attention"].numpy()[0].mean(axis=0)
     starts = {"one": 0, ",": 3, "two": 5, "three": 9, "!": 14}
     texts = [tokenizer.decode(inputs[:, :n]).numpy()[0].decode() for n in range(1, 50)]
     lengths = [len(text) for text in texts[: inputs.shape[1] - 1]]
     words = []
-    for best in weights[: longer.tokens, : len(lengths)].argmax(axis=1):
+    for best in weights[: longer.best.tokens, : len(lengths)].argmax(axis=1):
         # The word that contains the last character of the token.
         word = [word for word, start in starts.items() if start < lengths[best]][-1]
         words += [word] if words[-1:] != [word] else []
     for mark in ",!":
         words = " ".join(words).replace(f" {mark}", f" {mark}").split()
     assert longer.text.split() == words
-    assert all(UNKNOWN_TEXT not in each.text for each in longer.others)
+    assert all(UNKNOWN_TEXT not in each.text for each in longer.hypotheses[1:])
 
 
 def test_vocabularies_without_unknown_tokens_ignore_the_setting(loaded, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.texts.translation import ScoredText, Translation
+from t2t_repro.texts.translation import BLANK, Hypothesis, Translation
 from t2t_repro.translation.parser import Parser, split_words
 
 
@@ -20,12 +20,11 @@ class Tagger:
 
     def translate_window(self, lines, batch_size, progress):
         self.inputs += lines
+        second = Hypothesis("NN NN", -2.0, 3, -3.0)
         return [
-            Translation(
-                self.table.get(line, ""),
-                *(-1.0, 3, -1.5, False),
-                others=(ScoredText("NN NN", -2.0, 3, -3.0),) if line else (),
-            )
+            Translation((Hypothesis(self.table.get(line, ""), -1.0, 3, -1.5), second))
+            if line
+            else Translation((BLANK,))
             for line in lines
         ]
 
@@ -42,8 +41,8 @@ def test_lines_become_trees_and_repairs_are_counted():
     ]
     assert tagger.inputs == ["the dog", "", "-LRB- x -RRB-", "no"]
     assert (parser.parsed, parser.repaired) == (3, 2)
-    assert [each.score for each in trees] == [-1.0] * 4
-    assert all(each.others == () for each in trees)
+    assert [each.score for each in trees] == [-1.0, 0.0, -1.0, -1.0]
+    assert all(len(each.hypotheses) == 1 for each in trees)
 
 
 def test_uses_the_first_hypothesis_that_is_a_tree():

@@ -8,7 +8,7 @@ import pytest
 
 from t2t_repro.system.errors import UserError
 from t2t_repro.texts.division import MOST_TEXT_CHARACTERS
-from t2t_repro.texts.translation import ScoredText, Translation
+from t2t_repro.texts.translation import BLANK, Hypothesis, Translation
 from t2t_repro.translation.translation_files import (
     InputText,
     TranslationState,
@@ -22,6 +22,10 @@ from t2t_repro.translation.translation_files import (
 LINES = [f"line {n}" for n in range(23)]
 
 
+def best(text):
+    return Hypothesis(text, -1.5, len(text), -2.5)
+
+
 class Upper:
     """Fake translator that upper-cases lines; those with a 7 count as too long."""
 
@@ -32,7 +36,7 @@ class Upper:
         self.windows.append(len(lines))
         prefixes = prefixes or [""] * len(lines)
         return [
-            Translation(prefix + line.upper(), -1.5, len(line), -2.5, cut="7" in line)
+            Translation((best(prefix + line.upper()),), cut="7" in line)
             for line, prefix in zip(lines, prefixes, strict=True)
         ]
 
@@ -91,23 +95,26 @@ def test_prefixes_belong_to_their_lines():
 
 
 def test_alignments_follow_their_translations():
-    def align(sources, targets):
-        return [f"{a[5:]}-{b[5:]}" for a, b in zip(sources, targets, strict=True)]
+    def align(lines, translations):
+        return [
+            Translation((each.best._replace(alignment=((int(line[5:]), 2),)),))
+            for line, each in zip(lines, translations, strict=True)
+        ]
 
     text, _ = translated(LINES, TranslationState(), align=align)
-    assert text.splitlines() == [f"LINE {n} ||| {n}-{n}" for n in range(23)]
+    assert text.splitlines() == [f"LINE {n} ||| {n}-2" for n in range(23)]
 
 
 def test_at_most_five_cut_lines_are_listed():
     state = TranslationState()
-    state.add(Translation("", 0.0, 0, 0.0, cut=n % 2 == 1) for n in range(3000))
+    state.add(Translation((BLANK,), cut=n % 2 == 1) for n in range(3000))
     assert state.first_cut == [2, 4, 6, 8, 10]
     assert state.cut_lines() == (
         "1,500 of 3,000 lines (number 2, 4, 6, 8, 10 and others)"
     )
     state = TranslationState()
-    state.add([Translation("", 0.0, 0, 0.0, cut=True)])
-    state.add([Translation("", 0.0, 0, 0.0, cut=False, divided=True)])
+    state.add([Translation((BLANK,), cut=True)])
+    state.add([Translation((BLANK,), divided=True)])
     assert state.cut_lines() == "1 of 2 lines (number 1)"
     assert state.divided_lines() == "1 of 2 lines (number 2)"
 
@@ -129,19 +136,19 @@ def test_memory_does_not_grow_with_the_text():
 
 
 def test_text_and_score_records():
-    records = Translation("zwölf Uhr", -0.5, 3, -0.6, cut=False)
+    records = Translation((Hypothesis("zwölf Uhr", -0.5, 3, -0.6),))
     assert text_record(6, records) == "zwölf Uhr\n"
     assert scored_record(6, records) == "-0.500000\tzwölf Uhr\n"
 
 
 def test_nbest_records_have_the_format_of_moses():
-    others = (ScoredText("zwei ||| drei", -0.75, 1, -0.75),)
-    records = Translation("eins", -0.5, 7, -1.0, cut=False, others=others)
+    one = Hypothesis("eins", -0.5, 7, -1.0, alignment=((0, 0), (2, 1)))
+    records = Translation((one, Hypothesis("zwei ||| drei", -0.75, 1, -0.75)))
     assert nbest_record(6, records) == (
-        "6 ||| eins ||| LogProb= -1.000000 ||| -0.500000\n"
+        "6 ||| eins ||| LogProb= -1.000000 ||| -0.500000 ||| 0-0 2-1\n"
         "6 ||| zwei ||| drei ||| LogProb= -0.750000 ||| -0.750000\n"
     )
-    blank = Translation("", 0.0, 0, 0.0, cut=False)
+    blank = Translation((BLANK,))
     assert nbest_record(2, blank).split(" ||| ") == [
         "2",
         "",

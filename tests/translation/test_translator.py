@@ -10,7 +10,7 @@ from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.fast.searchers import ParallelSearcher
 from t2t_repro.models.searcher import Searcher
 from t2t_repro.texts.sentences import MOST_CHARACTERS
-from t2t_repro.texts.translation import Translation
+from t2t_repro.texts.translation import BLANK, Translation
 from t2t_repro.texts.windows import windows
 from t2t_repro.translation.translator import Translator
 from tests import tiny
@@ -88,7 +88,9 @@ def assert_same(some, others):
         [result.score for result in others],
         atol=1e-4,
     )
-    assert [result.tokens for result in some] == [result.tokens for result in others]
+    assert [result.best.tokens for result in some] == [
+        result.best.tokens for result in others
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +160,7 @@ def test_no_lines_give_no_translations(translator):
 
 def test_blank_lines_become_empty(translator):
     for result in translator.translate_lines(BLANKS):
-        assert result == Translation("", 0.0, 0, 0.0, cut=False)
+        assert result == Translation((BLANK,))
 
 
 def test_inputs_that_are_too_long_are_cut_and_flagged(short, tokenizer):
@@ -197,19 +199,19 @@ def test_windows_are_bounded_by_lines_and_by_characters():
 def test_nbest_does_not_change_the_best_translation(nbest, one_by_one):
     for size, result in nbest.items():
         assert_same(result, one_by_one)
-        assert max(len(each.others) for each in result) == size - 1
+        assert max(len(each.hypotheses) for each in result) == size
         for each in result:
-            scores = [each.score, *(other.score for other in each.others)]
+            scores = [hypothesis.score for hypothesis in each.hypotheses]
             assert scores == sorted(scores, reverse=True)
             assert scores[-1] > -1e6
-            assert all(other.tokens > 0 for other in each.others)
-        assert result[LINES.index("")].others == ()
+            assert all(other.tokens > 0 for other in each.hypotheses[1:])
+        assert result[LINES.index("")].hypotheses == (BLANK,)
 
 
 def test_scores_are_log_probabilities_over_the_length_penalty(nbest):
     """Wu et al. 2016, equation 14: ((5 + length) / 6)^alpha."""
     for translation in nbest[3]:
-        for each in (translation, *translation.others):
+        for each in translation.hypotheses:
             penalty = ((5 + each.tokens) / 6) ** 0.6
             assert each.log_prob == pytest.approx(each.score * penalty, rel=1e-6)
 
@@ -238,16 +240,14 @@ def test_unfinished_hypotheses_have_no_length_penalty(model, tokenizer):
         ids, scores = translator.translate_ids(translator.encode(tf.constant([line])))
         finished.append(1 in ids.numpy())
         (result,) = translator.translate_lines([line])
-        penalty = ((5 + result.tokens) / 6) ** 0.6 if finished[-1] else 1.0
-        assert result.log_prob == pytest.approx(scores.numpy().item() * penalty)
+        penalty = ((5 + result.best.tokens) / 6) ** 0.6 if finished[-1] else 1.0
+        assert result.best.log_prob == pytest.approx(scores.numpy().item() * penalty)
     assert not all(finished)
 
 
 def test_hypotheses_do_not_depend_on_nbest(nbest):
     for two, three in zip(nbest[2], nbest[3], strict=True):
-        assert [other.text for other in two.others] == [
-            other.text for other in three.others[:1]
-        ]
+        assert texts_of(two.hypotheses) == texts_of(three.hypotheses[:2])
 
 
 def test_omits_missing_hypotheses(model, tokenizer):
@@ -257,9 +257,8 @@ def test_omits_missing_hypotheses(model, tokenizer):
     answers = Answers(model, tokenizer, search, ids, scores)
     translator = Translator(model, tokenizer, search, searcher=answers)
     one, two = translator.translate_window(["one", "one"])
-    assert (one.score, one.tokens, one.others) == (-0.5, 2, ())
-    assert (two.score, two.tokens) == (-0.25, 2)
-    assert [(other.score, other.tokens) for other in two.others] == [(-0.75, 2)]
+    assert [each[1:3] for each in one.hypotheses] == [(-0.5, 2)]
+    assert [each[1:3] for each in two.hypotheses] == [(-0.25, 2), (-0.75, 2)]
 
 
 def test_progress_reports_lines_and_tokens(translator):
@@ -267,7 +266,7 @@ def test_progress_reports_lines_and_tokens(translator):
     result = translator.translate_window(LINES, 2, lambda *counts: calls.append(counts))
     lines, tokens = zip(*calls, strict=True)
     assert sum(lines) == len(LINES)
-    assert sum(tokens) == sum(each.tokens for each in result)
+    assert sum(tokens) == sum(each.best.tokens for each in result)
 
 
 def test_a_fingerprint_changes_with_any_weight(model, tokenizer):
@@ -349,10 +348,10 @@ def test_samples_depend_only_on_the_seed_and_the_sentence(model, tokenizer):
     )
     result = first.translate_window(LINES)
     assert_same(first.translate_window(LINES[::-1], batch_size=2)[::-1], result)
-    texts = {text for each in result for text in (each.text, *texts_of(each.others))}
+    texts = {text for each in result for text in texts_of(each.hypotheses)}
     assert len(texts) > 2 * len(LINES)
     assert texts_of(other.translate_window(LINES)) != texts_of(result)
-    assert result[LINES.index("")] == Translation("", 0.0, 0, 0.0, False)
+    assert result[LINES.index("")] == Translation((BLANK,))
 
 
 def texts_of(hypotheses):

@@ -196,7 +196,7 @@ def write_model(settings: Namespace, for_ctranslate2: bool) -> None:
     import tensorflow as tf
 
     from t2t_repro import fast
-    from t2t_repro.fast.quantization import RangeObserver
+    from t2t_repro.fast.range_observer import RangeObserver
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
     from t2t_repro.tokenizers.load import load_tokenizer
     from t2t_repro.translation.translator import Translator
