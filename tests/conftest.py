@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # TensorFlow reads the variables at import, so they are set before test modules are
 # loaded. XLA compiles in half the time without LLVM's optimizations.
@@ -17,6 +18,9 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 import pytest
 
 from tests import forks, tiny
+
+if TYPE_CHECKING:
+    from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 # Garbage collection of the many objects of imported modules would take a tenth of the
 # tests' time.
@@ -48,6 +52,19 @@ def fast_implementations() -> None:
     from t2t_repro import fast
 
     fast.install()
+
+
+@pytest.fixture
+def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes TensorFlow list a GPU."""
+    import tensorflow as tf
+
+    real = tf.config.list_physical_devices
+    monkeypatch.setattr(
+        tf.config,
+        "list_physical_devices",
+        lambda kind=None: [*real(kind), "GPU:0"] if kind == "GPU" else real(kind),
+    )
 
 
 @pytest.fixture
@@ -87,6 +104,12 @@ def shared_dir() -> Path:
     if not path.is_dir():
         pytest.skip(f"no reference data in {path}; set T2T_REPRO_SHARED to the folder")
     return path
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    """Tokenizer of the tiny corpus."""
+    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
 
 
 @pytest.fixture(scope="session")

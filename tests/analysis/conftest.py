@@ -14,9 +14,8 @@ browser, appearance = in_browser.browser, in_browser.appearance
 
 
 @pytest.fixture(scope="session")
-def inspected(tmp_path_factory):
+def inspected(tokenizer):
     """Inspection of a translation, and the tokenizer."""
-    tokenizer = tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
     model = tiny.random_model(num_layers=2)
     search = DecodingConfig(3, extra_length=10, length_factor=0.0)
     return inspect_translation(model, tokenizer, TEXT, None, search), tokenizer

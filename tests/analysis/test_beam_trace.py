@@ -14,11 +14,6 @@ TEXTS = ["one two three", "seven"]
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
-
-
-@pytest.fixture(scope="module")
 def model(tokenizer):
     """Model whose translations end after several tokens."""
     model = tiny.random_model(share_embeddings=False)

@@ -20,11 +20,6 @@ SEARCH = DecodingConfig(2, extra_length=3)
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
-
-
-@pytest.fixture(scope="module")
 def model():
     return tiny.random_model(num_layers=3, num_decoder_layers=2)
 

@@ -48,11 +48,6 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
-
-
-@pytest.fixture(scope="module")
 def model():
     return tiny.random_model(num_layers=2, num_decoder_layers=1)
 

@@ -51,17 +51,12 @@ def graphs(version):
     )
 
 
+@pytest.mark.usefixtures("fake_gpu")
 def test_a_second_export_on_a_gpu_is_the_next_version_with_the_same_graphs(
-    trained, exported, tmp_path, monkeypatch
+    trained, exported, tmp_path
 ):
     folder = tmp_path / "exported"
     shutil.copytree(exported[0], folder)
-    real = tf.config.list_physical_devices
-    monkeypatch.setattr(
-        tf.config,
-        "list_physical_devices",
-        lambda kind=None: [*real(kind), "GPU:0"] if kind == "GPU" else real(kind),
-    )
     completed = export(trained, folder, "--json")
     assert completed.status == 0, completed.err
     assert json.loads(completed.out)["saved_model"] == str(folder / "2")
@@ -123,6 +118,7 @@ def test_bfloat16_halves_the_weights_and_keeps_the_scores(
     assert "parameters, bfloat16" in card
 
 
+@pytest.mark.usefixtures("fake_gpu")
 def test_any_machine_exports_7_bit_weights_of_a_later_average_without_a_score(
     trained_copy, tmp_path, monkeypatch
 ):
@@ -130,10 +126,6 @@ def test_any_machine_exports_7_bit_weights_of_a_later_average_without_a_score(
     run_command.run("average", "--model_dir", model_dir, "--last", "1")
     # A GPU cannot compute int8 matmuls.
     monkeypatch.setattr(int8_matmul, "exact_weight_bits", pytest.fail)
-    real = tf.config.list_physical_devices
-    monkeypatch.setattr(
-        tf.config, "list_physical_devices", lambda kind=None: [*real(kind), "GPU:0"]
-    )
     flags = ("--precision", "int8", "--int8_weights", "7", "--input", "ids")
     completed = export(trained_copy, tmp_path / "e", *flags)
     assert completed.status == 0, completed.err

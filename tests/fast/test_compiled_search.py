@@ -24,11 +24,6 @@ LINES = [*(source for source, _ in tiny.pairs("test")[:4]), "", "one two " * 4]
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
-
-
-@pytest.fixture(scope="module")
 def models():
     return [tiny.random_model(), tiny.random_model(seed=2)]
 

@@ -17,17 +17,6 @@ from tests import run_command, tiny
 from tests.training import toy
 
 
-@pytest.fixture
-def fake_gpu(monkeypatch):
-    """Makes TensorFlow list a GPU."""
-    real = tf.config.list_physical_devices
-    monkeypatch.setattr(
-        tf.config,
-        "list_physical_devices",
-        lambda kind=None: [*real(kind), "GPU:0"] if kind == "GPU" else real(kind),
-    )
-
-
 def implementations():
     return (
         functional.normalize.implementation,

@@ -32,16 +32,10 @@ CALLS = {"Placeholder", "NoOp", "PartitionedCall", "StatefulPartitionedCall"}
 
 
 @pytest.fixture(autouse=True)
-def fake_gpu(monkeypatch):
+def traced_for_gpu(fake_gpu):
     """Makes the package trace its graphs for a GPU."""
     if not tf.test.is_built_with_cuda():
         pytest.skip("this TensorFlow is built without CUDA and lists no GPU kernels")
-    list_devices = tf.config.list_physical_devices
-    monkeypatch.setattr(
-        tf.config,
-        "list_physical_devices",
-        lambda kind=None: ["GPU:0"] if kind == "GPU" else list_devices(kind),
-    )
     fast.install("GPU")
 
 

@@ -19,16 +19,14 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def searcher(model, tmp_path_factory):
-    tokenizer = tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
+def searcher(model, tokenizer):
     config = DecodingConfig(beam_size=3, extra_length=3)
     return ParallelSearcher([model], tokenizer, config)
 
 
 @pytest.mark.medium
 @pytest.mark.usefixtures("fast_implementations")
-def test_searches_with_shared_copies_find_the_same_translations(model, tmp_path):
-    tokenizer = tiny.tokenizer(tmp_path)
+def test_searches_with_shared_copies_find_the_same_translations(model, tokenizer):
     config = DecodingConfig(beam_size=3, extra_length=3)
     searcher = ParallelSearcher([model], tokenizer, config)
     inputs = tokenizer.encode(tf.constant(["one two", "ten"] * 8)).to_tensor()

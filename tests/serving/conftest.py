@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,11 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.saved_model import write_saved_model
 from t2t_repro.serving.server_files import write_server_files
 from t2t_repro.serving.signatures import ServingModule
-from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.translation.calibration import measure_ranges
 from tests import tiny
 from tests.serving import small
-
-
-@pytest.fixture(scope="session")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
-    lines = itertools.chain.from_iterable(tiny.pairs("train"))
-    build_vocabulary("sentencepiece", lines, small.VOCAB_SIZE, path)
-    return load_tokenizer(path)
 
 
 @pytest.fixture(scope="session")

@@ -19,22 +19,17 @@ TERMS = {"one": "acht", "three four": "fünf zehn", "three": "vier", "nine": "se
 
 
 @pytest.fixture(scope="module", params=["tokenizer", "word_pieces"])
-def translator(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocabulary")
-    if request.param == "tokenizer":
-        tokenizer = tiny.tokenizer(folder)
-        model = tiny.random_model()
-    else:
+def translator(request, tokenizer, tmp_path_factory):
+    if request.param == "word_pieces":
         from t2t_repro.tokenizers.load import load_tokenizer
         from t2t_repro.tokenizers.vocabulary import build_vocabulary
 
-        path = folder / "vocab.subwords"
+        path = tmp_path_factory.mktemp("vocabulary") / "vocab.subwords"
         lines = [side for pair in tiny.pairs("train") for side in pair]
         build_vocabulary("wordpiece", lines, 120, path)
         tokenizer = load_tokenizer(path)
-        model = tiny.random_model()
     search = DecodingConfig(beam_size=6, extra_length=20, nbest=2)
-    return Translator(model, tokenizer, search)
+    return Translator(tiny.random_model(), tokenizer, search)
 
 
 def translate(translator, terms, lines):

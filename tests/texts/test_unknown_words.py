@@ -20,9 +20,8 @@ UNKNOWN_TEXT = "\N{DOUBLE QUESTION MARK}"
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
+def loaded(tokenizer):
     """A model that only produces unknown tokens, up to the length limit."""
-    tokenizer = tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
     model = tiny.random_model(softmax_bias=True)
     (bias,) = (v for v in model.trainable_variables if v.shape == (tiny.VOCAB_SIZE,))
     values = np.zeros(tiny.VOCAB_SIZE, np.float32)

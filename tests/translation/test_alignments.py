@@ -49,11 +49,6 @@ def test_side_without_words_has_no_alignment():
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
-
-
-@pytest.fixture(scope="module")
 def model():
     return tiny.random_model(num_layers=3)
 

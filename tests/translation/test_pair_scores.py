@@ -17,11 +17,6 @@ PAIRS = [*tiny.pairs("test"), ("", "eins"), ("one €", ""), ("ten " * 9, "zehn 
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
-
-
-@pytest.fixture(scope="module")
 def model():
     return tiny.random_model()
 

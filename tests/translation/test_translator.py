@@ -22,11 +22,6 @@ BLANKS = ["", " ", "\t \x0b", "\u00a0", "\u2028", "\u3000 "]
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
-
-
-@pytest.fixture(scope="module")
 def model():
     return tiny.random_model()
 

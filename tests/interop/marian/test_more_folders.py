@@ -16,8 +16,6 @@ from t2t_repro.system.errors import UserError
 from tests import tiny
 from tests.interop.marian.small_marian import SmallMarian, safetensors
 
-INDEX = "model.safetensors.index.json"
-
 
 @pytest.fixture(scope="module")
 def small():
