@@ -155,8 +155,7 @@ def average_and_score(
     averaged.tensors().assign(named_variables(model))
     pairs = list(run.problem.pairs("test"))
     log(f"scoring on {run.problem.description('test')}")
-    note = describe_empty_references([[target for _, target in pairs]])
-    if note:
+    if note := describe_empty_references([[target for _, target in pairs]]):
         log(note)
     nbest = num_hypotheses(run.problem.target_lang, hparams.beam_size)
     loaded = Loaded([model], data.tokenizer, hparams, [directory], [])
