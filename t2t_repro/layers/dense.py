@@ -31,7 +31,7 @@ class Dense(Quantizable, keras.layers.Dense, Layer):
         # None is Glorot-uniform (tensor2tensor utils/optimize.py), with a seed that is
         # drawn when the kernel is created.
         kwargs = {"kernel_initializer": None} | kwargs
-        super().__init__(units, use_bias=use_bias, **kwargs)
+        super().__init__(units=units, use_bias=use_bias, **kwargs)
 
     def call(self, x: Tensor) -> Tensor:
         """Projects float (..., channels) to (..., units)."""

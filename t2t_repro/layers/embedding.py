@@ -65,7 +65,7 @@ class TokenEmbedding(Quantizable, keras.layers.ReversibleEmbedding, Layer):
         # Keras' default initializer would draw a random number, which would change the
         # initial weights of other layers.
         kwargs |= {"embeddings_initializer": None, "mask_zero": mask_zero}
-        super().__init__(vocab_size, d_model, **kwargs)
+        super().__init__(input_dim=vocab_size, output_dim=d_model, **kwargs)
         self.vocab_size, self.d_model, self.scale = vocab_size, d_model, scale
         self.use_bias, self.start_symbol = use_bias, start_symbol
         self.bias, self.supports_masking = None, True

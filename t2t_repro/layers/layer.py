@@ -69,7 +69,7 @@ class Layer(keras.layers.Layer):
         return super().get_config() | values | {"dtype": dtype_config(self)}
 
 
-class Quantizable:
+class Quantizable(keras.layers.Layer):
     """Mix-in for a subclass of a Keras layer that Keras can quantize.
 
     It precedes Keras' layer in the list of base classes, and `Layer` follows it.

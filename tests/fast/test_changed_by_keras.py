@@ -83,6 +83,7 @@ def compute_logits(model, output):
     return compute(tf.constant(INPUTS))
 
 
+@pytest.mark.medium
 def test_results_are_those_of_the_reference(model):
     expected = np.array(model({"inputs": INPUTS, "targets": TARGETS}))
     output = model({"inputs": INPUTS, "targets": TARGETS}, project=False)
