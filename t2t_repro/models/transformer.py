@@ -1,5 +1,6 @@
 """The Transformer (paper section 3, figure 1)."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -67,6 +68,10 @@ class Transformer(keras.Model):
         float (batch, target, V): logits of each target token given the previous ones;
         without `project` the decoder's output, float (batch, target, d_model).
 
+    Raises:
+        ValueError: A size is less than 1, or d_model is not a multiple of the number of
+            heads, or the inputs of a call are not such a dictionary.
+
     References:
         Attention Is All You Need, section 3; tensor2tensor models/transformer.py.
     """
@@ -102,6 +107,14 @@ class Transformer(keras.Model):
         **options: Any,
     ) -> None:
         arguments = select_arguments(Transformer, locals())
+        for size in ("vocab_size", "d_model", "num_layers", "num_heads", "d_ff"):
+            if arguments[size] < 1:
+                raise ValueError(f"{size}={arguments[size]} must be at least 1")
+        if d_model % num_heads and not (d_k and d_v):
+            raise ValueError(
+                f"d_model={d_model} is not a multiple of num_heads={num_heads}; change "
+                "one of them or set d_k and d_v"
+            )
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
@@ -168,9 +181,12 @@ class Transformer(keras.Model):
 
     def build(self, input_shape: object = None) -> None:
         """Creates all variables without running the model."""
-        shape = (None, None, self.d_model)
+        ids, shape = (None, None), (None, None, self.d_model)
+        softmax = None if self.shared else self.softmax
         for layer in self.layers:
-            if layer is not self.decoder:
+            if isinstance(layer, TokenEmbedding) and layer is not softmax:
+                layer.build(ids)
+            elif layer is not self.decoder:
                 layer.build(shape)
         self.decoder.build(shape, shape)
 
@@ -181,6 +197,11 @@ class Transformer(keras.Model):
 
     def call(self, inputs: dict[str, Tensor], project: bool = True) -> Tensor:
         """Computes the logits of every target position; see the class."""
+        if not isinstance(inputs, Mapping) or not {"inputs", "targets"} <= {*inputs}:
+            raise ValueError(
+                'the inputs of a Transformer are a dictionary {"inputs": ..., '
+                f'"targets": ...}}, not {_describe(inputs)}'
+            )
         source = inputs.get("inputs_position"), inputs.get("inputs_segmentation")
         target = inputs.get("targets_position"), inputs.get("targets_segmentation")
         encoder_output, mask = self.encode(inputs["inputs"], *source)
@@ -303,3 +324,9 @@ class Transformer(keras.Model):
             self.build()
         x = (self.target_embedding or self.softmax_table)(ids)
         return x if self.target_position is None else self.target_position(x, positions)
+
+
+def _describe(inputs: object) -> str:
+    if isinstance(inputs, Mapping):
+        return f"a dictionary with the keys {', '.join(map(str, inputs)) or 'none'}"
+    return type(inputs).__name__

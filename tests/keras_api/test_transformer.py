@@ -1,6 +1,7 @@
 """The whole model as a Keras user calls, trains and saves it."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -71,6 +72,28 @@ def test_rejects_an_unknown_argument_by_name():
             make()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        (
+            {"d_model": 30, "num_heads": 4},
+            "d_model=30 is not a multiple of num_heads=4",
+        ),
+        ({"num_heads": 0}, "num_heads=0 must be at least 1"),
+        ({"num_layers": 0}, "num_layers=0 must be at least 1"),
+        ({"d_ff": 0}, "d_ff=0 must be at least 1"),
+    ],
+)
+def test_rejects_impossible_sizes(sizes, words):
+    with pytest.raises(ValueError, match=words):
+        t2t_repro.Transformer(20, **(SIZES | sizes))
+
+
+def test_heads_of_a_given_width_need_not_divide_d_model():
+    model = small(d_model=10, num_heads=3, d_k=4, d_v=5)
+    assert model(PAIRS).shape == (16, 6, 20)
+
+
 def test_both_sides_can_have_different_vocabularies_and_depths():
     model = t2t_repro.Transformer(20, 30, **SIZES, num_decoder_layers=1)
     assert model(PAIRS).shape == (16, 6, 30)
@@ -87,7 +110,32 @@ def test_summary_counts_every_parameter(capsys):
     assert f"Total params: {model.count_params():,}" in text
 
 
+def test_summary_shows_the_output_of_each_table(capsys):
+    for model, shapes in (
+        (small(), [16]),
+        (t2t_repro.Transformer(20, 30, **SIZES), [16, 16, 30]),
+    ):
+        model.build()
+        model.summary(line_length=100)
+        text = capsys.readouterr().out
+        found = re.findall(r"TokenEmbedding\)\s*\S\s*\(None, None, (\d+)\)", text)
+        assert [int(size) for size in found] == shapes
+
+
 # Calls
+
+
+@pytest.mark.parametrize(
+    ("inputs", "kind"),
+    [
+        ((TARGETS, TARGETS), "not tuple"),
+        (TARGETS, "not "),
+        ({"inputs": TARGETS}, "not a dictionary with the keys inputs"),
+    ],
+)
+def test_rejects_inputs_that_are_not_a_dictionary_of_both_sides(inputs, kind):
+    with pytest.raises(ValueError, match=f'dictionary {{"inputs": .*{kind}'):
+        small()(inputs)
 
 
 def test_later_targets_do_not_affect_earlier_logits():
