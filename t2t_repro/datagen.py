@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     problem = problems.create(
         args.problem, args.data_dir, args.source_lang, args.target_lang
     )
-    settings = hparams.load(args.hparams or default_set(problem.name))
+    settings = hparams.load(args.hparams or default_set(problem.name), "--hparams")
     cli.start_tensorflow(args.verbose)
     from t2t_repro.data.prepared_data import manifests, prepare
 

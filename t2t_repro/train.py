@@ -158,7 +158,7 @@ def _step_range(text: str) -> tuple[int, int]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the whole procedure and prints the scores."""
     args = _parser().parse_args(argv)
-    settings = hparams.load(args.hparams)
+    settings = hparams.load(args.hparams, "--hparams")
     accepted = check_accepted(filter(None, args.accept_changes.split(",")))
     flags = {
         "train_steps": args.train_steps,
@@ -167,6 +167,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         "xla": {"true": True, "false": False}.get(args.xla, args.xla),
     }
     settings = settings.replace(**{k: v for k, v in flags.items() if v is not None})
+    if settings.problem is None:
+        raise UserError(
+            f"--problem is missing: {args.hparams} names none; give --problem files to "
+            "train on your own text"
+        )
     problem = problems.create(
         settings.problem, args.data_dir, args.source_lang, args.target_lang
     )

@@ -25,8 +25,8 @@ def error_line(error: Exception) -> str | None:
         if _OUT_OF_MEMORY.search(str(error)):
             return (
                 f"the device is out of memory ({str(error).splitlines()[0][:200]}); "
-                "train with a smaller max_tokens_per_device (--hparams SET,"
-                "max_tokens_per_device=N), or translate with a smaller --batch_size"
+                "translate with a smaller --batch_size or --beam_size, or train with a "
+                "smaller max_tokens_per_device (--hparams SET,max_tokens_per_device=N)"
             )
         if match := _TOO_LARGE.search(str(error)):
             return match[1]

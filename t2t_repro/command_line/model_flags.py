@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from t2t_repro.command_line import cli
 from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.limits import MOST_OF_SEARCH
 
 
 class Precision(NamedTuple):
@@ -38,7 +39,9 @@ def add_model_flags(
 def add_search_flags(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of the beam search."""
     parser.add_argument(
-        "--beam_size", type=cli.int_range(1), help="beam size (default: the model's)"
+        "--beam_size",
+        type=cli.int_range(1, MOST_OF_SEARCH),
+        help="beam size (default: the model's)",
     )
     parser.add_argument(
         "--alpha",

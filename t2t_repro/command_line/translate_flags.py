@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
 from t2t_repro.fast.thresholds import LINES_THAT_PAY
-from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.limits import MOST_OF_SEARCH
 
 if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
@@ -28,7 +28,7 @@ def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
     """Adds the flag of the length limit; `output` is the noun in its help text."""
     parser.add_argument(
         "--extra_length",
-        type=cli.int_range(0, MOST_EXTRA_LENGTH),
+        type=cli.int_range(0, MOST_OF_SEARCH),
         help=f"subwords by which {output} may be longer than its input (default: the "
         "model's)",
     )
@@ -40,12 +40,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--min_length",
-        type=cli.int_range(1),
+        type=cli.int_range(1, MOST_OF_SEARCH),
         help="minimum number of subwords of a translation, EOS included",
     )
     add(
         "--no_repeat_ngram",
-        type=cli.int_range(1),
+        type=cli.int_range(1, MOST_OF_SEARCH),
         help="length in subwords of the sequences that may not occur twice in a "
         "translation",
     )
@@ -83,7 +83,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--nbest",
-        type=cli.int_range(1),
+        type=cli.int_range(1, MOST_OF_SEARCH),
         help="number of translations per line, written best first in Moses' n-best "
         "format",
     )

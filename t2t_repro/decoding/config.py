@@ -12,12 +12,12 @@ from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm
 from t2t_repro.decoding.algorithms.t2t import BatchWideT2TSearch, T2TSearch
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.limits import MOST_OF_SEARCH
 
 # Minimum of whole numbers; their maximum limits the memory of a search.
 _WHOLE = {"beam_size": 1, "nbest": 1} | dict.fromkeys(
     ("extra_length", "min_length", "no_repeat_ngram"), 0
 )
-_MOST = 100_000
 _NUMBERS = {"alpha": 0.0, "length_factor": 0.0, "word_penalty": -inf}
 
 
@@ -107,11 +107,11 @@ class DecodingConfig:
         """Rejects values out of range."""
         algorithm_class(self.algorithm)
         for name, least in _WHOLE.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or not least <= value <= _MOST:
+            value, most = getattr(self, name), MOST_OF_SEARCH
+            if not isinstance(value, int | np.integer) or not least <= value <= most:
                 raise ValueError(
                     f"{name} is {value!r}, must be a whole number from {least} to "
-                    f"{_MOST:,}"
+                    f"{most:,}"
                 )
         for name, minimum in _NUMBERS.items():
             value = getattr(self, name)

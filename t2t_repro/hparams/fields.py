@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import os
 import textwrap
+from collections.abc import Collection
 from typing import Any, ClassVar, Literal
 
 import yaml
@@ -17,6 +18,7 @@ from t2t_repro.hparams.consistency import check_together
 from t2t_repro.hparams.model_fields import ModelFields
 from t2t_repro.hparams.settings import AUTO, get_rule, setting, validate
 from t2t_repro.system.atomic_file import write_text_atomically
+from t2t_repro.system.limits import MOST_OF_SEARCH
 
 _PAPER_BATCH = "paper section 5.1"
 _PAPER_ADAM = "paper section 5.3"
@@ -30,9 +32,6 @@ _fraction = functools.partial(setting, below=1)
 
 MOST_ALPHA = 10.0
 """Maximum of `alpha`: larger exponents overflow float32 for long outputs."""
-
-MOST_EXTRA_LENGTH = 100_000
-"""Maximum of `decode_extra_length`, in tokens; it limits the memory of a search."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,7 +202,11 @@ class HParams(ModelFields):
     )
 
     beam_size: int = _free_setting(
-        4, "Number of hypotheses in beam search.", _PAPER_DECODING, minimum=1
+        4,
+        "Number of hypotheses in beam search.",
+        _PAPER_DECODING,
+        minimum=1,
+        maximum=MOST_OF_SEARCH,
     )
     alpha: float = _free_setting(
         0.6, "Exponent of the length penalty.", _PAPER_DECODING, maximum=MOST_ALPHA
@@ -212,7 +215,7 @@ class HParams(ModelFields):
         50,
         "Tokens added to the input length to get the maximum output length.",
         _PAPER_DECODING,
-        maximum=MOST_EXTRA_LENGTH,
+        maximum=MOST_OF_SEARCH,
     )
     decode_length_factor: float = _free_setting(
         1.0,
@@ -297,19 +300,24 @@ class HParams(ModelFields):
         """Returns all values by name, in the order of declaration."""
         return dataclasses.asdict(self)
 
-    def to_yaml(self) -> str:
-        """Returns all values as YAML, with meaning and source as comments."""
+    def to_yaml(self, omitted: Collection[str] = ()) -> str:
+        """Returns all values as YAML, with meaning and source as comments.
+
+        The fields that `omitted` names get their defaults when the text is read.
+        """
         lines = []
         for field in dataclasses.fields(self):
+            if field.name in omitted:
+                continue
             rule = get_rule(field)
             comment = textwrap.wrap(f"{rule.doc} ({rule.source})", 80)
             lines += [f"# {line}" for line in comment]
             lines.append(yaml.safe_dump({field.name: getattr(self, field.name)}))
         return "\n".join(lines)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all values to a YAML file atomically; raises UserError on failure."""
-        write_text_atomically(path, self.to_yaml())
+    def save(self, path: str | os.PathLike[str], omitted: Collection[str] = ()) -> None:
+        """Writes `to_yaml` to a file atomically; raises UserError on failure."""
+        write_text_atomically(path, self.to_yaml(omitted))
 
 
 CPU_DEFAULTS = {

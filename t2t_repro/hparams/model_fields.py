@@ -19,8 +19,10 @@ _size = functools.partial(_model_setting, minimum=1)
 class ModelFields:
     """Fields of `HParams` that determine the corpus and the function of the model."""
 
-    problem: str = setting(
-        "translate_ende_wmt14", "Name of the training corpus.", _PAPER_BATCH
+    problem: str | None = setting(
+        "translate_ende_wmt14",
+        "Name of the training corpus; null: unknown.",
+        _PAPER_BATCH,
     )
     tokenizer: str = _model_setting(
         "sentencepiece",

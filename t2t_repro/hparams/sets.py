@@ -32,12 +32,13 @@ def names() -> list[str]:
     return sorted(path.stem for path in _configs().glob("*.yaml"))
 
 
-def load(spec: str) -> HParams:
+def load(spec: str, where: str = "hparams") -> HParams:
     """Loads a set with overrides, such as `big,d_k=none`.
 
     Args:
         spec: Name of a set or path that ends in `.yaml`, optionally followed by
             `,key=value` for each override.
+        where: Name of the argument or flag in messages.
 
     Raises:
         UserError: If the set or a key is unknown, a value is invalid, or the parent has
@@ -45,9 +46,9 @@ def load(spec: str) -> HParams:
     """
     name, overrides = split_spec(spec)
     is_path = name.endswith((".yaml", ".yml"))
-    values = _resolve(Path(name) if is_path else _find_path(name, "--hparams"))
+    values = _resolve(Path(name) if is_path else _find_path(name, where))
     if overrides is not None:
-        values |= parse_overrides(HParams, overrides, "--hparams")
+        values |= parse_overrides(HParams, overrides, where)
     return HParams(**values)
 
 

@@ -75,7 +75,8 @@ def import_model(
     if source.adam:
         meta["adam"] = source.adam
     with _atomic_model_dir(model_dir) as directory:
-        directory.begin(source.hparams, provenance, source.tokenizer)
+        hparams = source.hparams.replace(problem=None)
+        directory.begin(hparams, provenance, source.tokenizer)
         checkpoints.save(
             directory.checkpoint_dir, source.step, weights, moments, meta=meta
         )

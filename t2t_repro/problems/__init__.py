@@ -69,16 +69,16 @@ def create(
     else:
         near = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)[0]
         raise UserError(
-            f"--problem {name}: unknown problem; did you mean {near}? "
+            f"problem {name}: unknown problem; did you mean {near}? "
             f"Choose one of {', '.join(names())}, or a custom class as MODULE:CLASS"
         )
-    for flag, language, expected in (
-        ("--source_lang", source_lang, problem.source_lang),
-        ("--target_lang", target_lang, problem.target_lang),
+    for argument, language, expected in (
+        ("source_lang", source_lang, problem.source_lang),
+        ("target_lang", target_lang, problem.target_lang),
     ):
         if language is not None and language != expected:
             raise UserError(
-                f"{flag} {language}: {problem.name} translates {problem.source_lang} "
-                f"to {problem.target_lang}; omit the flag"
+                f"{argument} {language}: {problem.name} translates "
+                f"{problem.source_lang} to {problem.target_lang}; omit it"
             )
     return problem

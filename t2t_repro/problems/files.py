@@ -39,13 +39,13 @@ class FilesProblem(Problem):
         """
         if data_dir is None:
             raise UserError(
-                "--problem files needs --data_dir, the folder with train.*, val.* and "
+                "problem files needs data_dir, the folder with train.*, val.* and "
                 "test.* files"
             )
         super().__init__(data_dir)
         self._folder = Path(data_dir)
         if not self._folder.is_dir():
-            raise UserError(f"--data_dir {data_dir} is not an existing folder")
+            raise UserError(f"data_dir {data_dir} is not an existing folder")
         self.source_lang, self.target_lang = self._languages(source_lang, target_lang)
         # Number of lines of each split that was read to the end.
         self._lines: dict[str, int] = {}
@@ -80,7 +80,7 @@ class FilesProblem(Problem):
         for side, lang in {"source": source_lang, "target": target_lang}.items():
             if lang is not None and not re.fullmatch(r"[A-Za-z0-9_-]+", lang):
                 raise UserError(
-                    f"--{side}_lang {lang!r}: use a language code such as en, which is "
+                    f"{side}_lang {lang!r}: use a language code such as en, which is "
                     "the ending of the files"
                 )
         trained = languages = self._find_languages("train")
@@ -98,14 +98,14 @@ class FilesProblem(Problem):
             files = (f"train.{lang}" for lang in trained)
             listed = ", ".join(files) or "no train.* file"
             raise UserError(
-                "--problem files needs --source_lang and --target_lang: "
+                "problem files needs source_lang and target_lang: "
                 f"{self._folder} holds {listed}"
             )
         if source_lang == target_lang:
             raise UserError(
-                f"--source_lang and --target_lang are both {source_lang}; give two "
+                f"source_lang and target_lang are both {source_lang}; give two "
                 "different languages; to train within one language, rename the target "
-                f"files, for example to train.{source_lang}2, and give --target_lang "
+                f"files, for example to train.{source_lang}2, and give target_lang "
                 f"{source_lang}2"
             )
         return source_lang, target_lang

@@ -55,9 +55,9 @@ class ParseWsj(Problem):
         self.name = name
         if data_dir is None or not Path(data_dir).is_dir():
             raise UserError(
-                f"--problem {name} needs --data_dir, a folder with train.trees, "
+                f"problem {name} needs data_dir, a folder with train.trees, "
                 "val.trees and test.trees or with the treebank's sections"
-                + (f"; {data_dir} is not a folder" if data_dir is not None else ".")
+                + (f"; {data_dir} is not a folder" if data_dir is not None else "")
             )
         super().__init__(data_dir)
         self._folder = Path(data_dir)
@@ -102,7 +102,7 @@ class ParseWsj(Problem):
             if any((folder / name).is_dir() for name in chain(*_SECTIONS.values())):
                 return folder
         raise UserError(
-            f"--data_dir {self._folder} holds neither train.trees (or .gz) nor the "
+            f"data_dir {self._folder} holds neither train.trees (or .gz) nor the "
             "treebank's sections (folders 02 to 23 of *.mrg files, possibly in wsj/)"
         )
 
@@ -133,7 +133,7 @@ class ParseWsj(Problem):
         paths = sorted(p for p in self._folder.iterdir() if _SEMI.fullmatch(p.name))
         if not paths:
             raise UserError(
-                f"--problem {self.name}: {self._folder} holds no semi*.trees (or .gz) "
-                f"file of automatic parses; without one, use --problem {WSJ_ONLY}"
+                f"problem {self.name}: {self._folder} holds no semi*.trees (or .gz) "
+                f"file of automatic parses; without one, use {WSJ_ONLY}"
             )
         return paths

@@ -98,7 +98,7 @@ class ModelDir:
         data = self.provenance()
         if data.problem is None:
             raise UserError(
-                f"--model_dir {self.path} was imported, so its data are unknown; "
+                f"{self.path} was imported, so its data are unknown; "
                 "translate or score files instead, or train it further (python -m "
                 f"t2t_repro.train --hparams {self.path / HPARAMS_FILE} --model_dir "
                 f"{self.path} --problem NAME), which records the data"
@@ -160,7 +160,11 @@ class ModelDir:
             average = Checkpoint(self.averaged_dir, 0)
             record_data([*itertools.chain(*saved), average], before)
         tokenizer.save(self.path)
-        hparams.save(self.path / HPARAMS_FILE)
+        # Other programs' models were not trained for the default number of steps.
+        is_default = (
+            provenance.is_unknown and hparams.train_steps == HParams.train_steps
+        )
+        hparams.save(self.path / HPARAMS_FILE, ["train_steps"] if is_default else ())
         # Written last: its presence means that the other files are complete.
         text = json.dumps(asdict(provenance), indent=2) + "\n"
         write_text_atomically(self.path / META_FILE, text)
@@ -280,7 +284,7 @@ class ModelDir:
         if Path(spec).is_dir():
             return open_checkpoint(Path(spec))
         raise UserError(
-            f"--checkpoint {spec}: no such folder; use the path of a checkpoint or one "
+            f"checkpoint {spec}: no such folder; use the path of a checkpoint or one "
             "of averaged, latest, best, best_bleu"
         )
 

@@ -70,12 +70,12 @@ def require_model(path: Path) -> None:
     """Raises UserError if a directory contains no model."""
     if (path / "saved_model.pb").exists():
         raise UserError(
-            f"--model_dir {path} is an exported SavedModel; give the directory of the "
+            f"{path} is an exported SavedModel; give the directory of the "
             "model, or import the export with python -m t2t_repro.import_opennmt"
         )
     if not (path / META_FILE).exists():
         raise UserError(
-            f"--model_dir {path} holds no model: {META_FILE} is missing; train one "
+            f"{path} holds no model: {META_FILE} is missing; train one "
             "with python -m t2t_repro.train"
         )
 

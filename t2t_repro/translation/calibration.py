@@ -92,7 +92,7 @@ def quantize_model(
     """
     if not fast.is_installed():
         raise UserError(
-            "--precision int8 needs the optimized implementations; omit --no-fast "
+            "precision int8 needs the optimized implementations; omit --no-fast "
             f"and {fast.FAST}=0, or use float32"
         )
     reason = int8_matmul.unsupported_reason(computes=weight_bits is None)
@@ -155,9 +155,9 @@ def _text(directory: ModelDir, calibration_file: str | None) -> tuple[str, list[
     else:
         if directory.provenance().problem is None:
             raise UserError(
-                f"--precision int8: {directory.path} was imported, so its validation "
+                f"precision int8: {directory.path} was imported, so its validation "
                 "split is unknown; give a text in its source language as "
-                "--calibration_file"
+                "calibration_file"
             )
         problem = directory.problem()
         name = problem.description("val")
@@ -165,6 +165,6 @@ def _text(directory: ModelDir, calibration_file: str | None) -> tuple[str, list[
     lines = [line for line in lines if line.strip()]
     if not lines:
         raise UserError(
-            f"{name} contains only blank lines; give another --calibration_file"
+            f"{name} contains only blank lines; give another calibration_file"
         )
     return name, lines[:: -(-len(lines) // MOST_LINES)]

@@ -254,7 +254,7 @@ def test_many_batches_of_one_line_are_compiled_by_default(
         (["--xla", "--prefix_file", "in.de"], "--xla and --prefix_file cannot"),
         (["--prefix_file", "-"], "are both standard input"),
         (["--prefix_file", "nowhere.de"], "nowhere.de"),
-        (["--checkpoint", "averaged,nowhere"], "--checkpoint nowhere: no such folder"),
+        (["--checkpoint", "averaged,nowhere"], "checkpoint nowhere: no such folder"),
     ],
 )
 def test_rejects_flags_that_cannot_be_combined(trained, flags, expected):

@@ -37,7 +37,7 @@ def test_unknown_name_suggests_the_nearest_one(typo, meant):
 def test_rejects_another_language():
     problem = problems.create("translate_enfr_wmt14", None, "en", "fr")
     assert problem.target_lang == "fr"
-    with pytest.raises(UserError, match="--target_lang de: translate_enfr_wmt14"):
+    with pytest.raises(UserError, match="target_lang de: translate_enfr_wmt14"):
         problems.create("translate_enfr_wmt14", None, "en", "de")
-    with pytest.raises(UserError, match="--source_lang de: translate_ende_numbers"):
+    with pytest.raises(UserError, match="source_lang de: translate_ende_numbers"):
         problems.create("translate_ende_numbers", None, "de", "en")

@@ -47,12 +47,12 @@ def test_ambiguous_languages_are_listed(folder):
     (folder / "train.fr.gz").touch()
     with pytest.raises(UserError, match=r"holds train\.de, train\.en, train\.fr$"):
         _create(folder)
-    with pytest.raises(UserError, match="--source_lang and --target_lang"):
+    with pytest.raises(UserError, match="source_lang and target_lang"):
         _create(folder, source_lang="en")
 
 
 def test_rejects_a_missing_folder(tmp_path):
-    with pytest.raises(UserError, match="needs --data_dir"):
+    with pytest.raises(UserError, match="needs data_dir"):
         problems.create("files")
     with pytest.raises(UserError, match="not an existing folder"):
         _create(tmp_path / "absent")
@@ -60,7 +60,7 @@ def test_rejects_a_missing_folder(tmp_path):
 
 @pytest.mark.parametrize("lang", ["", "../en", "e n", "en.gz"])
 def test_rejects_a_malformed_language(folder, lang):
-    with pytest.raises(UserError, match="--source_lang"):
+    with pytest.raises(UserError, match="source_lang"):
         _create(folder, lang, "de")
 
 

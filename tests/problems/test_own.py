@@ -71,7 +71,7 @@ def test_finds_a_module_in_a_package(tmp_path, write):
 
 
 def test_rejects_other_languages(write):
-    with pytest.raises(UserError, match=r"--target_lang de: own_.* en to ne"):
+    with pytest.raises(UserError, match=r"target_lang de: own_.* en to ne"):
         problems.create(f"{write(GOOD)}:Reverse", None, "en", "de")
 
 

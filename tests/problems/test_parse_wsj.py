@@ -101,7 +101,7 @@ def test_fingerprint_depends_on_the_training_trees(plain):
 
 
 def test_requires_a_folder_with_trees(tmp_path):
-    with pytest.raises(UserError, match="parse_wsj needs --data_dir"):
+    with pytest.raises(UserError, match="parse_wsj needs data_dir"):
         problems.create("parse_wsj")
     with pytest.raises(UserError, match="absent is not a folder"):
         create(tmp_path / "absent")
@@ -110,7 +110,7 @@ def test_requires_a_folder_with_trees(tmp_path):
 
 
 def test_rejects_other_languages(plain):
-    with pytest.raises(UserError, match="--target_lang de: parse_wsj translates en"):
+    with pytest.raises(UserError, match="target_lang de: parse_wsj translates en"):
         problems.create("parse_wsj", str(plain), None, "de")
 
 

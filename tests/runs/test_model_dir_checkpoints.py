@@ -51,7 +51,7 @@ def test_checkpoints_of_earlier_versions_are_of_the_earlier_data(new_model, toke
 
 @pytest.mark.parametrize("spec", ["averged", "step-00000005"])
 def test_rejects_an_unknown_checkpoint(new_model, spec):
-    with pytest.raises(UserError, match=f"--checkpoint {spec}: no such folder"):
+    with pytest.raises(UserError, match=f"checkpoint {spec}: no such folder"):
         new_model.checkpoint(spec)
 
 

@@ -80,7 +80,7 @@ def test_only_the_first_model_selects_the_bits_of_int8(trained, monkeypatch):
 
 def test_a_folder_may_have_a_comma_in_its_name(trained, tmp_path):
     folder = tmp_path / "a,b"
-    with pytest.raises(UserError, match=f"--checkpoint {tmp_path / 'a'}: no such"):
+    with pytest.raises(UserError, match=f"checkpoint {tmp_path / 'a'}: no such"):
         load_models(trained.model_dir, str(folder))
     shutil.copytree(trained.model_dir, folder)
     loaded = load_models(trained.model_dir, str(folder))
@@ -130,7 +130,7 @@ def test_a_checkpoint_uses_the_hparams_of_its_own_directory(trained, trained_cop
 
 def test_names_an_ensemble_member_that_is_missing(trained, tmp_path):
     directory = ModelDir(trained.model_dir)
-    with pytest.raises(UserError, match=f"--model_dir {tmp_path} holds no model"):
+    with pytest.raises(UserError, match=f"{tmp_path} holds no model"):
         load_models(ModelDir(tmp_path), ["best"])
-    with pytest.raises(UserError, match="--checkpoint step-9: no such folder"):
+    with pytest.raises(UserError, match="checkpoint step-9: no such folder"):
         load_models(directory, ["best", "step-9"])

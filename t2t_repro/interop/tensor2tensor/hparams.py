@@ -99,7 +99,7 @@ def translate_hparams(
     relative = values["self_attention_type"] == "dot_product_relative"
     positions = {"max_position": values["max_length"]} if values["pos"] == "emb" else {}
     return HParams(
-        problem="files",
+        problem=None,
         tokenizer="wordpiece",
         vocab_size=vocab_size,
         d_k=key_channels // heads if key_channels else None,
