@@ -1,10 +1,9 @@
 """Scoring of a training: validations, and the averaged model on the test split."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig
@@ -35,6 +34,8 @@ from t2t_repro.translation.options import TranslationOptions
 
 VALIDATION_SENTENCES = 500
 
+_Item = TypeVar("_Item")
+
 
 def validation(
     run: Run,
@@ -48,9 +49,10 @@ def validation(
     """Returns a function that validates the model, given the number of steps.
 
     It computes the loss of the validation split, with different batches on each worker.
-    After the warm-up, the chief also scores greedy translations of the first
-    `VALIDATION_SENTENCES` pairs and saves the best weights. It does not compare them
-    with weights that were validated on another split; `identity` identifies the split.
+    After the warm-up, the chief also scores greedy translations of at most
+    `VALIDATION_SENTENCES` pairs, see `select_evenly`, and saves the best weights. It
+    does not compare them with weights that were validated on other pairs; `identity`
+    identifies the split.
 
     Raises:
         UserError: The validation split is empty.
@@ -60,7 +62,8 @@ def validation(
     validation_loss = ValidationLoss(model, workers)
     loaded = Loaded([model], data.tokenizer, run.hparams, [], [])
     translator = build_translator(loaded, TranslationOptions(beam_size=1))
-    sample = list(islice(run.problem.pairs("val"), VALIDATION_SENTENCES))
+    pairs = list(run.problem.pairs("val"))
+    sample = select_evenly(pairs, VALIDATION_SENTENCES)
     if not sample:
         raise UserError(
             f"{run.problem.name}: the val split is empty; it needs at least one pair"
@@ -69,14 +72,21 @@ def validation(
     tokenizer = select_tokenizer(run.problem.target_lang, references)
     if tokenizer.note and not workers.number:
         run.log(tokenizer.note)
+    if len(sample) < len(pairs):
+        # Earlier versions translated the first pairs.
+        identity += " evenly"
     if tokenizer.name != "13a":
         # The package of another tokenizer may be installed before a resumption.
         identity += f" {tokenizer.name}"
     if any(best.data not in (None, identity) for best in rank_checkpoints(best_dir)):
         run.log(
-            "the validation data or the tokenizer of BLEU have changed, so "
+            "the validation sentences or the tokenizer of BLEU have changed, so "
             f"{best_dir} starts over"
         )
+
+    number = f"{len(sample):,}"
+    if len(sample) < len(pairs):
+        number += f" of {len(pairs):,}"
 
     def validate(step: int) -> None:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
@@ -92,14 +102,22 @@ def validation(
                 translator, sample, run.problem.target_lang, show_progress=False
             )
             value = score.value
-            message += (
-                f", greedy {score.figure} {value:.2f} on {len(sample):,} sentences"
-            )
+            message += f", greedy {score.figure} {value:.2f} on {number} sentences"
             keep_best(best_dir, most, step, weights, value, identity)
         monitor.record_validation(step, loss, value)
         run.log(message)
 
     return validate
+
+
+def select_evenly(items: Sequence[_Item], most: int) -> list[_Item]:
+    """Returns at most `most` items at equal distances; files may be sorted by length.
+
+    The first item is one of them. The result depends on nothing else.
+    """
+    if len(items) <= most:
+        return list(items)
+    return [items[number * len(items) // most] for number in range(most)]
 
 
 def average_and_score(

@@ -46,9 +46,26 @@ def test_loss_of_an_empty_split_is_0():
     assert ValidationLoss(toy.model())(iter([])) == 0.0
 
 
-@pytest.mark.parametrize(("data", "is_other"), [("A", True), ("A char", False)])
-def test_scores_of_another_tokenizer_are_not_compared(
-    tmp_path, monkeypatch, data, is_other
+def test_translated_sentences_are_at_equal_distances():
+    assert scoring.select_evenly(range(10), 4) == [0, 2, 5, 7]
+    assert scoring.select_evenly(range(1000), 500) == [*range(0, 1000, 2)]
+    assert (
+        scoring.select_evenly("abc", 3) == scoring.select_evenly("abc", 4) == [*"abc"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "pairs", "is_other"),
+    [
+        ("A", 1, True),
+        ("A char", 1, False),
+        ("A char", 500, False),
+        ("A char", 501, True),  # Of the first 500 pairs.
+        ("A evenly char", 501, False),
+    ],
+)
+def test_scores_of_another_tokenizer_or_other_pairs_are_not_compared(
+    tmp_path, monkeypatch, data, pairs, is_other
 ):
     for name in ("ValidationLoss", "build_translator", "named_variables"):
         monkeypatch.setattr(scoring, name, MagicMock())
@@ -57,6 +74,6 @@ def test_scores_of_another_tokenizer_are_not_compared(
     run = MagicMock(log=lines.append)
     run.model_dir.best_dir = tmp_path
     run.problem.target_lang = "th"  # BLEU is computed over characters.
-    run.problem.pairs.return_value = [("a", "b")]
+    run.problem.pairs.return_value = [("a", "b")] * pairs
     scoring.validation(run, *[MagicMock()] * 3, MagicMock(number=0), None, "A")
     assert any(line.endswith("starts over") for line in lines) is is_other
