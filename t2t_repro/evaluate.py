@@ -216,12 +216,14 @@ def _check_late_flags(args: Namespace, test_set: TestSet) -> None:
     read_translations(args.compare, test_set)
 
 
-def _require_sources(model_dir: str, test_set: TestSet) -> None:
+def _require_sources(model_dir: str, test_set: TestSet) -> list[str]:
+    """Returns the sentences to translate; UserError if the test set has none."""
     if test_set.sources is None:
         raise UserError(
             f"--source_file is missing: the model {model_dir} needs sentences to "
             "translate"
         )
+    return test_set.sources
 
 
 def _translations(
@@ -236,7 +238,7 @@ def _translations(
         from t2t_repro.evaluation.test_sets import read_translations
 
         return read_translations(origin, test_set), [], {"checkpoint": origin}
-    _require_sources(origin, test_set)
+    sources = _require_sources(origin, test_set)
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.evaluation import split_scores
     from t2t_repro.runs.model_dir import ModelDir
@@ -266,7 +268,7 @@ def _translations(
         text, values = [scores.figures()], asdict(scores)
     else:
         translations, seconds = split_scores.translate(
-            translator, test_set.sources, args.batch_size
+            translator, sources, args.batch_size
         )
         tokens = sum(translation.best.tokens for translation in translations)
         values = {"sentences": len(translations), "tokens": tokens, "seconds": seconds}

@@ -1,6 +1,7 @@
 """Empty reference translations, which sacreBLEU's metrics treat differently."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from t2t_repro.system.errors import UserError
 
@@ -13,14 +14,17 @@ def require_text(lines: Sequence[str], name: str) -> None:
 
 def omit_empty_references(
     references: Sequence[Sequence[str]],
-) -> list[list[str | None]]:
+) -> list[list[Any]]:
     """Replaces the empty references of lines that have another reference by None.
 
     sacreBLEU does not count None as a reference. An empty one would count: TER would
     divide by a smaller mean length, and BLEU could choose length 0 as the closest one.
     The first reference of a line without any text remains.
+
+    Returns:
+        Strings and None, which the annotations of sacreBLEU's metrics omit.
     """
-    results: list[list[str | None]] = [[*lines] for lines in references]
+    results: list[list[Any]] = [[*lines] for lines in references]
     for number, line in enumerate(zip(*references, strict=True)):
         texts = [text if text.strip() else None for text in line]
         if not any(texts):

@@ -98,14 +98,17 @@ class TokenEmbedding(Quantizable, keras.layers.ReversibleEmbedding, Layer):
         config = super().get_config()
         return {name: config[name] for name in config if name not in _ONLY_KERAS}
 
-    def compute_output_shape(self, input_shape: Shape, reverse: bool = False) -> Shape:
+    def compute_output_shape(self, *shapes: Shape, **named: Any) -> Shape:
         """Returns the shape of the embeddings, or of the logits in reverse.
 
         Summaries do not pass `reverse`: an input with a third axis of d_model channels
         is a decoder's output.
         """
-        is_output = len(input_shape) > 2 and input_shape[-1] == self.d_model
-        return tuple(super().compute_output_shape(input_shape, reverse or is_output))
+        reverse = named.pop("reverse", False)
+        shape = Layer.compute_output_shape(self, *shapes, **named)
+        if reverse or (len(shape) > 2 and shape[-1] == self.d_model):
+            return (*shape[:-1], self.vocab_size)
+        return (*shape, self.d_model)
 
     def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
         """Embeds tokens, PAD as zeros; in reverse, computes logits.
