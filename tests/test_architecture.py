@@ -27,6 +27,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"translation"}),
     frozenset({"analysis", "evaluation", "interop"}),
     frozenset({"live_page", "training"}),
+    frozenset({"hub"}),
     frozenset({"command_line", "serving"}),
 )
 TOP = len(FLOORS)

@@ -1,0 +1,331 @@
+"""Beam search of the paper (section 6.1) as a keras-hub sampler."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import keras
+import keras_hub
+from keras import ops
+
+from t2t_repro.layers.functional import Tensor
+from t2t_repro.tokenizers.plain_tokenizer import EOS_ID, PAD_ID
+
+NEVER = float("-inf")
+"""Log probability of forbidden tokens and missing hypotheses."""
+
+
+NextLogits = Callable[[Tensor, Any, Tensor], tuple[Tensor, Tensor, Any]]
+"""Function from tokens, int32 (batch * num_beams, width), a cache and the index of the
+next token to its logits, float (batch * num_beams, V), hidden states and a cache."""
+
+
+class Sentences(NamedTuple):
+    """Constants of a search; the fields are arguments of the sampler."""
+
+    prompt: Tensor
+    mask: Tensor
+    limits: Tensor
+    stops: Tensor
+
+
+class Beams(NamedTuple):
+    """State of a search.
+
+    Attributes:
+        index: int32 (), the position of the next token.
+        tokens: int32 (batch, num_beams + 1, width), the unfinished hypotheses and the
+            best finished one.
+        log_probs: float32 (batch, num_beams), of the unfinished hypotheses, best first;
+            all -inf once the sentence is done, so that nothing changes any more.
+        scores: float32 (batch, num_beams), of the best finished hypotheses.
+        cache: Nested structure of tensors (batch * num_beams, ...).
+    """
+
+    index: Tensor
+    tokens: Tensor
+    log_probs: Tensor
+    scores: Tensor
+    cache: Any
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class BeamSearchSampler(keras_hub.samplers.Sampler):
+    """Beam search with the length penalty of Wu et al. 2016 (arXiv:1609.08144).
+
+    It is the search of `decoding.algorithms.t2t.T2TSearch` in ``keras.ops``: a sentence
+    is done when no unfinished hypothesis can exceed the best finished one (see
+    `decoding.stopping`), or at its own limit. A translation is therefore independent of
+    the other sentences of its batch.
+
+    Args:
+        num_beams: Number of hypotheses per sentence; 1 is greedy search.
+        alpha: Exponent of the length penalty, at least 0.
+        never: Ids that are never generated; PAD is always one of them.
+
+    References:
+        Attention Is All You Need, section 6.1; tensor2tensor
+        utils/beam_search.py:beam_search.
+    """
+
+    def __init__(
+        self, num_beams: int = 4, alpha: float = 0.6, never: Sequence[int] = ()
+    ) -> None:
+        super().__init__()
+        self.num_beams, self.alpha, self.never = num_beams, alpha, tuple(never)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor arguments."""
+        return {
+            "num_beams": self.num_beams,
+            "alpha": self.alpha,
+            "never": list(self.never),
+        }
+
+    def penalty(self, length: Tensor) -> Tensor:
+        """Computes the length penalty ``((5 + length) / 6)^alpha``.
+
+        Args:
+            length: int32, number of tokens, EOS included.
+
+        Returns:
+            float32, with the shape of `length`.
+        """
+        return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, self.alpha)
+
+    @property
+    def num_candidates(self) -> int:
+        """Number of continuations per sentence that each step ranks."""
+        return 1 if self.num_beams == 1 else 2 * self.num_beams
+
+    def score(self, log_probs: Tensor, length: Tensor) -> Tensor:
+        """Computes scores from float32 log probabilities and int32 lengths."""
+        return log_probs / self.penalty(length)
+
+    def eligible(self, totals: Tensor, ends: Tensor, scores: Tensor) -> Tensor:
+        """Returns `totals`, with -inf for candidates that the search drops.
+
+        Args:
+            totals: float32 (batch, candidates), log probabilities.
+            ends: bool (batch, candidates), whether they end.
+            scores: float32 (batch, num_beams), of the finished hypotheses.
+        """
+        return totals
+
+    def finishing(self, ends: Tensor, length: Tensor, limits: Tensor) -> Tensor:
+        """Returns which candidates compete for the result: bool (batch, candidates)."""
+        return ends
+
+    def must_end(self, length: Tensor, limits: Tensor) -> Tensor | None:
+        """Returns where EOS is forced, at no cost, bool (batch, num_beams), or None."""
+        return None
+
+    def done(
+        self, length: Tensor, limits: Tensor, log_probs: Tensor, scores: Tensor
+    ) -> Tensor:
+        """Returns which sentences are done, bool (batch,).
+
+        Args:
+            length: int32 (), of the hypotheses.
+            limits: int32 (batch,).
+            log_probs: float32 (batch, num_beams), of unfinished hypotheses, best first.
+            scores: float32 (batch, num_beams), of finished hypotheses, best first.
+        """
+        reachable = log_probs[:, 0] / self.penalty(limits)
+        return (length >= limits) | (scores[:, 0] >= reachable)
+
+    def __call__(
+        self,
+        next: NextLogits,
+        prompt: Tensor,
+        cache: Any = None,
+        index: Tensor | int = 1,
+        mask: Tensor | None = None,
+        stop_token_ids: Sequence[int] | None = None,
+        hidden_states: Tensor | None = None,
+        model: keras.Model | None = None,
+        limits: Tensor | None = None,
+    ) -> Tensor:
+        """Searches for the best hypothesis of each sentence.
+
+        Args:
+            next: Computes the logits of the next tokens.
+            prompt: int32 (batch, width): the start token, then the prefix.
+            cache: Nested structure of tensors (batch, ...), before the first step.
+            index: int32 (), the position of the first token to generate.
+            mask: bool (batch, width), true where `prompt` prescribes the token; None:
+                nowhere.
+            stop_token_ids: Ids that end a hypothesis; None: none does.
+            hidden_states: Not used.
+            model: Model whose variables `next` reads.
+            limits: int32 (batch,), the maximum number of tokens of each sentence, EOS
+                included; None: as many as the prompt has positions after the first.
+
+        Returns:
+            int32 (batch, width): the start token and the hypothesis, 0-padded; without
+            tokens if the limit is 0.
+        """
+        batch, width = prompt.shape
+        if limits is None:
+            limits = ops.full((batch,), width - 1, "int32")
+        sentences = Sentences(
+            prompt=prompt,
+            mask=ops.zeros_like(prompt, "bool")
+            if mask is None
+            else ops.cast(mask, "bool"),
+            limits=ops.minimum(limits, width - 1),
+            stops=ops.convert_to_tensor(list(stop_token_ids or ()), "int32"),
+        )
+        first = ops.convert_to_tensor([[0.0] + [NEVER] * (self.num_beams - 1)])
+        is_start = ops.arange(width) == 0
+        tokens = ops.where(is_start, prompt, PAD_ID)[:, None]
+        beams = Beams(
+            index=ops.convert_to_tensor(index, "int32"),
+            tokens=ops.tile(tokens, (1, self.num_beams + 1, 1)),
+            log_probs=ops.where(ops.expand_dims(limits > 0, 1), first, NEVER),
+            scores=ops.full((batch, self.num_beams), NEVER, "float32"),
+            cache=keras.tree.map_structure(
+                lambda each: ops.repeat(each, self.num_beams, axis=0),
+                () if cache is None else cache,
+            ),
+        )
+
+        def is_open(*beams: Any) -> Tensor:
+            return ops.any(Beams(*beams).log_probs > NEVER)
+
+        def run_step(*beams: Any) -> tuple[Any, ...]:
+            return tuple(self.step(next, Beams(*beams), sentences))
+
+        found = self.run_loop(is_open, run_step, model=model, loop_vars=tuple(beams))
+        return Beams(*found).tokens[:, self.num_beams]
+
+    def step(
+        self,
+        next: NextLogits,
+        beams: Beams,
+        sentences: Sentences,
+    ) -> Beams:
+        """Adds one token to every hypothesis."""
+        count, length, limits = self.num_beams, beams.index, sentences.limits
+        logits, cache = self.logits(next, beams)
+        must_end = self.must_end(length, limits)
+        totals, parents, ids = self.candidates(logits, beams, sentences, must_end)
+        ends = ops.any(ids[:, :, None] == sentences.stops, axis=2)
+        totals = self.eligible(totals, ends, beams.scores)
+        log_probs, chosen = ops.top_k(ops.where(ends, NEVER, totals), count)
+        alive_parents, alive_ids = (take(each, chosen) for each in (parents, ids))
+        # (batch, candidates): scores of the candidates that end
+        ended = self.finishing(ends, length, limits)
+        ended = ops.where(ended, self.score(totals, length), NEVER)
+        scores, _ = ops.top_k(ops.concatenate([beams.scores, ended], axis=1), count)
+        best = ops.argmax(ended, axis=1)[:, None]
+        is_better = take(ended, best) > beams.scores[:, :1]
+        done = self.done(length, limits, log_probs, scores)[:, None]
+        # If none has finished by the limit, the best unfinished one is the result.
+        is_cut = done & (scores[:, :1] == NEVER) & (log_probs[:, :1] > NEVER)
+        scores = ops.where(is_cut, self.score(log_probs, length), scores)
+        source = ops.where(is_better, take(parents, best), count)
+        source = ops.where(is_cut, alive_parents[:, :1], source)
+        ending = ops.where(is_better, take(ids, best), PAD_ID)
+        ending = ops.where(is_cut, alive_ids[:, :1], ending)
+        return Beams(
+            index=length + 1,
+            tokens=append(
+                beams,
+                ops.concatenate([alive_parents, source], axis=1),
+                ops.concatenate([alive_ids, ending], axis=1),
+            ),
+            log_probs=ops.where(done, NEVER, log_probs),
+            scores=scores,
+            cache=self.select(cache, alive_parents),
+        )
+
+    def logits(self, next: NextLogits, beams: Beams) -> tuple[Tensor, Any]:
+        """Computes the logits, float (batch * num_beams, V), and the new cache."""
+        batch, _, width = beams.tokens.shape
+        rows = beams.tokens[:, : self.num_beams]
+        rows = ops.reshape(rows, (batch * self.num_beams, width))
+        logits, _, cache = next(rows, beams.cache, beams.index)
+        return logits, cache
+
+    def candidates(
+        self,
+        logits: Tensor,
+        beams: Beams,
+        sentences: Sentences,
+        must_end: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns the best continuations of each sentence, best first.
+
+        Args:
+            logits: float (batch * num_beams, V).
+            beams: State of the search.
+            sentences: Constants of the search.
+            must_end: bool (batch, num_beams), true where EOS is the only continuation,
+                with log probability 0; None: nowhere.
+
+        Returns:
+            Their log probabilities, float32 (batch, candidates), the hypotheses that
+            they continue, and their last tokens, int32 (batch, candidates).
+        """
+        logits = ops.cast(logits, "float32")
+        count, batch = self.num_beams, beams.log_probs.shape[0]
+        columns = min(self.num_candidates + 1 + len(self.never), logits.shape[-1])
+        best, ids = ops.top_k(logits, columns)
+        ids, total = ops.cast(ids, "int32"), ops.logsumexp(logits, 1, keepdims=True)
+        steps = best - total
+        for token in (PAD_ID, *self.never):
+            steps = ops.where(ids == token, NEVER, steps)
+        # A prefix prescribes the continuation.
+        token, is_given = (
+            ops.repeat(ops.take(each, beams.index, axis=1), count, axis=0)[:, None]
+            for each in (sentences.prompt, sentences.mask)
+        )
+        given = ops.take_along_axis(logits, token, axis=1) - total
+        if must_end is not None:
+            must_end = ops.reshape(must_end, (batch * count, 1))
+            token = ops.where(must_end, EOS_ID, token)
+            given = ops.where(must_end, 0.0, given)
+            is_given |= must_end
+        given = ops.where(ops.arange(columns) == 0, given, NEVER)
+        steps, ids = ops.where(is_given, given, steps), ops.where(is_given, token, ids)
+        # (batch * beams, columns) -> (batch, beams * columns)
+        totals = beams.log_probs[:, :, None] + ops.reshape(
+            steps, (batch, count, columns)
+        )
+        totals = ops.reshape(totals, (batch, count * columns))
+        totals, position = ops.top_k(totals, self.num_candidates)
+        position = ops.cast(position, "int32")
+        ids = take(ops.reshape(ids, (batch, count * columns)), position)
+        return totals, position // columns, ids
+
+    def select(self, cache: Any, parents: Tensor) -> Any:
+        """Gives each hypothesis the cache of its parent, int32 (batch, beams)."""
+        if self.num_beams == 1:
+            return cache
+        batch, count = parents.shape
+        rows = parents + ops.arange(batch, dtype="int32")[:, None] * count
+        rows = ops.reshape(rows, (batch * count,))
+        return keras.tree.map_structure(
+            lambda each: ops.take(each, rows, axis=0), cache
+        )
+
+
+def take(values: Tensor, columns: Tensor) -> Tensor:
+    """Takes columns of each row: (batch, n) and int32 (batch, k) -> (batch, k)."""
+    return ops.take_along_axis(values, columns, axis=1)
+
+
+def append(beams: Beams, sources: Tensor, ids: Tensor) -> Tensor:
+    """Adds a token to copies of hypotheses.
+
+    Args:
+        beams: State of the search.
+        sources: int32 (batch, num_beams + 1), the hypotheses to copy.
+        ids: int32 (batch, num_beams + 1), the tokens to add.
+
+    Returns:
+        int32 (batch, num_beams + 1, width).
+    """
+    tokens = ops.take_along_axis(beams.tokens, sources[:, :, None], axis=1)
+    is_added = ops.arange(tokens.shape[2]) == beams.index
+    return ops.where(is_added, ids[:, :, None], tokens)
