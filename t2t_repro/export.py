@@ -1,11 +1,13 @@
-"""Exports a model for TensorFlow Serving, CTranslate2, LiteRT or a web browser.
+"""Exports a model for TensorFlow Serving, CTranslate2, keras-hub, LiteRT or a browser.
 
 The output folder is EXPORT_DIR/VERSION, with the next integer as VERSION. A SavedModel
 translates text to text, or ids to ids, with a fixed beam size and alpha; the
 configuration files of TensorFlow Serving are written to EXPORT_DIR. With --format
 ctranslate2 the folder contains a CTranslate2 model, which translates subwords to
-subwords. With --format litert it contains a LiteRT model and litert_client.py, which
-translates with it. With --format live_page it contains the page of visualize --live.
+subwords. With --format keras_hub it contains a preset, which keras-hub loads with any
+backend of Keras. With --format litert it contains a LiteRT model and
+litert_client.py, which translates with it. With --format live_page it contains the page
+of visualize --live.
 """
 
 from __future__ import annotations

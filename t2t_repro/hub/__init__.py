@@ -14,7 +14,7 @@ except ModuleNotFoundError as error:
         raise
     raise UserError(
         "t2t_repro.hub needs keras-hub, which is not installed; run pip install "
-        "'keras-nlp>=0.26,<0.33'"
+        "keras-nlp"
     ) from error
 
 from t2t_repro.hub.backbone import TransformerBackbone

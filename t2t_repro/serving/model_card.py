@@ -32,10 +32,6 @@ _UNKNOWN_LICENCE = (
     "The licence of the weights is not stated; the terms of the training data may "
     "apply to them."
 )
-_OF_IDS = (
-    "The signatures take and return ids of the vocabulary; `tokenizer/` converts text "
-    "to ids and back without TensorFlow. "
-)
 
 
 def model_card(
@@ -43,7 +39,8 @@ def model_card(
     search: DecodingConfig,
     options: ExportOptions,
     max_input_length: int,
-    takes_ids: bool = False,
+    use: str = "",
+    exception: str = "",
 ) -> str:
     """Returns the model card as Markdown.
 
@@ -52,7 +49,8 @@ def model_card(
         search: Settings of the export's search.
         options: Options of the export.
         max_input_length: Number of subwords to which texts are cut, EOS included.
-        takes_ids: Whether the signatures take and return ids.
+        use: Sentences at the beginning of the section on use.
+        exception: Clause about texts that are not cut.
     """
     directory = loaded.model_dirs[0]
     provenance = directory.provenance()
@@ -94,13 +92,12 @@ def model_card(
         vocabulary=loaded.tokenizer.file_name,
         fingerprint=loaded.tokenizer.fingerprint,
         score=_score(result, hparams, precision),
-        signatures=_OF_IDS if takes_ids else "",
+        use=use,
+        exception=exception,
         rules=f", search rules of {program}" if program else "",
         max_input_length=max_input_length,
         times="" if factor == 1 else f"{factor:g} times ",
-        versions="\n".join(
-            f"| {name} | {number} |" for name, number in versions.items()
-        ),
+        versions="\n".join(f"| {name} | {versions[name]} |" for name in versions),
         licence=options.licence or _UNKNOWN_LICENCE,
         hparams=yaml.safe_dump(settings, sort_keys=False).rstrip(),
     )

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+import keras_hub
 import pytest
 import tensorflow as tf
 
@@ -20,6 +21,7 @@ from t2t_repro.serving.exports import (
     CTRANSLATE2,
     FORMATS,
     IDS,
+    KERAS_HUB,
     LITERT,
     LIVE_PAGE,
     SAVED_MODEL,
@@ -31,7 +33,13 @@ from tests import in_browser, run_command, tiny
 from tests.docs.blocks import blocks
 from tests.runs.directories import provenance
 
-pytestmark = pytest.mark.medium
+# The second: Keras triggers this NumPy 2 warning when it writes weights.
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.filterwarnings(
+        "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+    ),
+]
 
 browser = in_browser.browser
 LINES = [source for source, _ in tiny.pairs("test")]
@@ -92,6 +100,15 @@ def call_ctranslate2(folder, _):
     return [text.numpy()[0].decode() for text in texts]
 
 
+def call_keras_hub(folder, _):
+    task = keras_hub.models.Seq2SeqLM.from_preset(str(folder))
+    assert (
+        (folder / "README.md").read_text(encoding="utf-8").count("from_preset(FOLDER)")
+    )
+    task.compile(run_eagerly=True)
+    return task.generate(LINES)
+
+
 def call_litert(folder, _):
     """Runs the client in processes without this package, and in this process."""
 
@@ -130,6 +147,7 @@ CALLS = {
     SAVED_MODEL: call_saved_model,
     IDS: call_ids,
     CTRANSLATE2: call_ctranslate2,
+    KERAS_HUB: call_keras_hub,
     LITERT: call_litert,
     LIVE_PAGE: call_live_page,
 }

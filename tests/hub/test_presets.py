@@ -94,6 +94,53 @@ def test_a_frozen_backbone_stays_frozen(preset, tmp_path):
     assert len(copy.variables) == len(model.variables)
 
 
+PROJECTIONS = ("query", "key", "value", "output", "hidden")
+
+
+def test_int8_reaches_every_matmul_and_is_reloaded_exactly(task, preset, tmp_path):
+    model = keras_hub.models.Seq2SeqLM.from_preset(str(preset))
+    layers = model.backbone.transformer._flatten_layers()
+    matmuls = [x for x in layers if x.name in PROJECTIONS or "embedding" in x.name]
+    matmuls.append(model.backbone.token_embedding)
+    with pytest.warns(UserWarning, match="does not have a `quantize` method"):
+        model.quantize("int8")
+    assert len(matmuls) == 4 + 2 + 8 + 2 + 3
+    assert {x.quantization_mode for x in matmuls} == {"int8"}
+    model.save_to_preset(str(tmp_path))
+    copy = keras_hub.models.Seq2SeqLM.from_preset(str(tmp_path))
+    for one, other in zip(copy.weights, model.weights, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    for each in (model, copy):
+        each.compile(run_eagerly=True)
+    assert copy.generate(LINES) == model.generate(LINES) != task.generate(LINES)
+
+
+def test_lora_factors_are_those_of_queries_and_values(preset, tmp_path):
+    model, copy = (keras_hub.models.Seq2SeqLM.from_preset(str(preset)) for _ in "ab")
+    model.backbone.enable_lora(4)
+    trained = {v.path.rpartition("/")[0] for v in model.trainable_variables}
+    stacks = ("encoder", "decoder", "decoder")
+    kinds = ("self_attention", "self_attention", "cross_attention")
+    assert trained == {
+        f"transformer/{stack}/layer_0/{kind}/{name}"
+        for stack, kind in zip(stacks, kinds, strict=True)
+        for name in ("query", "value")
+    }
+    model.compile(keras.optimizers.Adam(0.01), run_eagerly=True)
+    pairs = {"encoder_text": LINES, "decoder_text": LINES}
+    model.fit(pairs, batch_size=6, epochs=2, shuffle=False, verbose=0)
+    model.backbone.save_lora_weights(str(tmp_path / "model.lora.h5"))
+    copy.backbone.load_lora_weights(str(tmp_path / "model.lora.h5"))
+    copy.compile(run_eagerly=True)
+    assert copy.generate(LINES) == model.generate(LINES)
+    # Keras adds the factors to the weights that it saves.
+    model.save_to_preset(str(tmp_path / "preset"))
+    merged = keras_hub.models.Seq2SeqLM.from_preset(str(tmp_path / "preset"))
+    merged.compile(run_eagerly=True)
+    assert merged.generate(LINES) == model.generate(LINES)
+
+
 @pytest.mark.medium
 @pytest.mark.parametrize("backend", ["jax", "torch", "tensorflow"])
 def test_other_processes_translate_and_train(backend, task, preset):

@@ -15,6 +15,7 @@ SUBJECTS = {
     "saved_model": ("a SavedModel", "use python -m t2t_repro.translate"),
     "ids": ("a SavedModel", "use python -m t2t_repro.translate"),
     "ctranslate2": ("CTranslate2", "export a saved_model"),
+    "keras_hub": ("a keras-hub preset", "use python -m t2t_repro.translate"),
     "litert": ("the LiteRT export", "export a saved_model"),
     "live_page": (
         "the live page",
@@ -33,6 +34,7 @@ REFUSED = {
         "d_k=48": "64",
         "d_v=48": "64",
     },
+    "keras_hub": {},
     "litert": {
         "max_relative_position=4": "0",
         "self_attention_radius=4": "0",

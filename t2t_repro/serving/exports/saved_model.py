@@ -28,6 +28,14 @@ SUPPORTED = Supported(
     ),
 )
 
+_OF_IDS = (
+    "The signatures take and return ids of the vocabulary; `tokenizer/` converts text "
+    "to ids and back without TensorFlow. "
+)
+_UNCUT = (
+    ", except by the signature `split_sentences`, which divides texts into sentences"
+)
+
 
 class SavedModel(ExportFormat):
     """SavedModel from text to text, with a fixed beam size and alpha."""
@@ -67,7 +75,8 @@ class SavedModel(ExportFormat):
             self.takes_ids,
             loaded.model_dirs[0].provenance().source_lang,
         )
-        card = model_card(loaded, search, options, longest, self.takes_ids)
+        use = _OF_IDS if self.takes_ids else ""
+        card = model_card(loaded, search, options, longest, use, _UNCUT)
         tokenizer = loaded.tokenizer if self.takes_ids else None
         write_saved_model(module, folder, options.model_name, card, tokenizer)
 
