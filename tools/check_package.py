@@ -7,9 +7,10 @@
 with the tree. Installing the wheel must not replace a package of Google Colab. Wheel
 and sdist are installed for each Python into empty environments outside of the checkout.
 There, all commands run with `--help`, and the quickstart's model is trained for a few
-steps, exported and used for translation. --full trains and scores it completely in the
-first environment. --lowest installs the lowest allowed version of each package. An
-environment takes about four minutes, mostly for pip, and --full takes ten more.
+steps, exported (also as a preset of keras-hub) and used for translation. --full trains
+and scores it completely in the first environment. --lowest installs the lowest allowed
+version of each package. An environment takes about four minutes, mostly for pip, and
+--full takes ten more.
 """
 
 import configparser
@@ -41,6 +42,11 @@ PROBLEM = "translate_ende_numbers"
 FEW_STEPS = "tiny,train_steps=40,checkpoint_steps=20,eval_steps=0"
 SENTENCE = "half past four"
 _VERSION = "from importlib import metadata; print(metadata.version('tensorflow'))"
+_GENERATE = (
+    "import sys, keras_hub, t2t_repro.hub; "
+    "task = keras_hub.models.Seq2SeqLM.from_preset('preset/1'); "
+    "print('generated', [task.generate(sys.argv[1])])"
+)
 _PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
 
 
@@ -228,6 +234,10 @@ def _try(
     translated = command("translate", "--model_dir", "model", stdin=f"{SENTENCE}\n")
     if translated.count("\n") != 1:
         raise UserError(f"{name}: the translation of one line is {translated!r}")
+    command("export", *folders[:2], "--export_dir", "preset", "--format", "keras_hub")
+    generated = _run([own, "-c", _GENERATE, SENTENCE], cwd=folder, what=name)
+    if "generated" not in generated:
+        raise UserError(f"{name}: the preset generates {generated!r}")
     keys = ("steps", "bleu", "signature")
     figures = {key: result[key] for key in keys if key in result}
     return figures | {"translation": translated.strip()}
