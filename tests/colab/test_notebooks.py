@@ -26,6 +26,7 @@ NOTEBOOKS = {
     "train_on_your_own_text": 1,
     "reproduce_the_paper": 2,
     "serve_it": 0,
+    "use_it_with_keras": 0,
     "bring_back_a_tensor2tensor_model": 0,
     "make_an_opus_mt_model_yours": 0,
 }
@@ -77,14 +78,21 @@ def test_quick_set_of_serve_it_is_valid():
     assert hparams.load("".join(lines)).train_steps == 60
 
 
-def run(name, folder: Path, given: dict[str, Path] | None = None, **settings: str):
+def run(
+    name,
+    folder: Path,
+    given: dict[str, Path] | None = None,
+    *,
+    forked: bool = True,
+    **settings: str,
+):
     """Runs a notebook in an empty folder, or one with copies of the `given` folders.
 
-    Its kernel and its commands share one import of TensorFlow. Returns the printed
-    output of its cells.
+    Its kernel and its commands share one import of TensorFlow, unless it chooses
+    Keras' backend (`forked=False`). Returns the printed output of its cells.
     """
     document = notebook(name)
-    python = forks.python()
+    python = forks.python() if forked else sys.executable
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([os.fspath(Path(python).parent), os.environ["PATH"]]),
@@ -162,6 +170,20 @@ def test_export_is_served_to_three_clients(trained, tmp_path):
     assert "12 sentences in" in text
     assert "score: takes" in text
     assert "log_probability" in text
+
+
+@pytest.mark.medium
+def test_preset_is_fine_tuned_and_quantized_with_jax(trained, tmp_path):
+    given = {"mymodel": trained.model_dir}
+    text = run("use_it_with_keras", tmp_path, given, forked=False)
+    # Two factors for the query and the value of each attention: one in a layer of the
+    # encoder, two in a layer of the decoder.
+    attentions = 3 * hparams.load(str(trained.model_dir / "hparams.yaml")).num_layers
+    assert f"{2 * 2 * attentions} variables are trained" in text
+    before, after = map(float, re.findall(r"(?:loss|epochs) (\d+\.\d+)", text))
+    assert after < before
+    sizes = [int(size.replace(",", "")) for size in re.findall(r"([\d,]+) bytes", text)]
+    assert sizes[1] < sizes[0]
 
 
 @pytest.mark.medium
