@@ -63,10 +63,10 @@ def test_texts_keep_their_separators():
     assert [line for line in lines if line] == ["One two.", "Three.", "four", "One."]
     first, empty, blank, last = translations
     # Sums of 8, 6 and 4 characters, and the mean of the scores.
-    assert first[1:5] == (-6, 18, -36, False)
-    assert empty[1:5] == blank[1:5] == (0, 0, 0, False)
-    assert last[1:5] == (-4, 4, -8, False)
-    assert not any(each.divided for each in translations)
+    assert first.best[1:4] == (-6, 18, -36)
+    assert empty.best[1:4] == blank.best[1:4] == (0, 0, 0)
+    assert last.best[1:4] == (-4, 4, -8)
+    assert not any(each.cut or each.divided for each in translations)
 
 
 def test_only_long_lines_are_divided_by_default():
