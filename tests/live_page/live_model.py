@@ -79,7 +79,7 @@ class Live:
         ]
         for name, attribute in (("translation", "text"), ("tokens", "tokens")):
             assert [each[name] for each in results] == [
-                getattr(each, attribute) for each in expected
+                getattr(each.best, attribute) for each in expected
             ]
         # Scores with random weights are tens of nats; Python computes them in float32.
         np.testing.assert_allclose(
