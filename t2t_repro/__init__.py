@@ -39,6 +39,7 @@ def __getattr__(name: str) -> Any:
     if name == "load":
         module = importlib.import_module("t2t_repro.system.quiet_import")
         module.use_tensorflow_backend()
+        module.import_tensorflow_quietly()
     module_name, attribute = _EXPORTS[name]
     module = importlib.import_module(f"t2t_repro.{module_name}")
     return module if attribute is None else getattr(module, attribute)

@@ -18,6 +18,7 @@ from t2t_repro.command_line.error_lines import error_line
 from t2t_repro.hparams.settings import INT32_MAX, suggest_similar
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.quiet_import import (
+    VERBOSE,
     import_tensorflow_quietly,
     use_tensorflow_backend,
 )
@@ -26,7 +27,6 @@ EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
 
-_VERBOSE = "T2T_REPRO_VERBOSE"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -50,8 +50,7 @@ class ArgumentParser(argparse.ArgumentParser):
         self.add_argument(
             "--verbose",
             action="store_true",
-            help="show TensorFlow's messages and full tracebacks (or set "
-            f"{_VERBOSE}=1)",
+            help=f"show TensorFlow's messages and full tracebacks (or set {VERBOSE}=1)",
         )
 
     def parse_known_args(  # type: ignore[override]
@@ -176,7 +175,7 @@ def run(
     except Exception as error:
         line = error_line(error)
         flags = sys.argv if argv is None else argv
-        if line is None or os.environ.get(_VERBOSE) or "--verbose" in flags:
+        if line is None or os.environ.get(VERBOSE) or "--verbose" in flags:
             raise
         _fail(f"error: {line}", EXIT_USER_ERROR)
     sys.exit(0)
@@ -188,7 +187,7 @@ def start_tensorflow(verbose: bool = False) -> None:
     Raises UserError if Keras has been imported with another backend.
     """
     use_tensorflow_backend()
-    if not verbose and not os.environ.get(_VERBOSE):
+    if not verbose:
         import_tensorflow_quietly()
 
 

@@ -125,9 +125,14 @@ def translate_text(args: Any, load: Callable[[Any, int | None], Prepared]) -> No
                 output.append(records, asdict(state))
     if state.divided:
         limit = prepared.lines.limit
-        cli.log(f"divided, because longer than {limit}: {state.divided_lines()}")
+        cli.log(f"divided, because longer than {limit}: {state.summary('divided')}")
+    if state.several:
+        cli.log(
+            f"several sentences were translated as one: {state.summary('several')}; "
+            "--split_sentences translates each, so that none is omitted"
+        )
     if state.cut:
-        cli.log(f"cut to {translator.limit}: {state.cut_lines()}")
+        cli.log(f"cut to {translator.limit}: {state.summary('cut')}")
     if prepared.summary is not None:
         cli.log(prepared.summary())
 

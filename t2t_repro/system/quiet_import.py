@@ -9,6 +9,9 @@ import tempfile
 from t2t_repro.system import gpus
 from t2t_repro.system.errors import UserError
 
+VERBOSE = "T2T_REPRO_VERBOSE"
+"""Environment variable; any text shows TensorFlow's log and all tracebacks."""
+
 
 def use_tensorflow_backend() -> None:
     """Selects TensorFlow as the backend of Keras, which trained models need.
@@ -34,8 +37,10 @@ def import_tensorflow_quietly() -> None:
 
     No setting suppresses the lines that TensorFlow logs during its import, so standard
     error is redirected to a file; a failed import prints the file. Later errors are
-    logged only on machines with a GPU.
+    logged only on machines with a GPU. With `VERBOSE` the function does nothing.
     """
+    if os.environ.get(VERBOSE):
+        return
     # Without a GPU, TensorFlow logs the missing GPU as an error.
     level = "2" if gpus.are_visible() else "3"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", level)
@@ -45,6 +50,7 @@ def import_tensorflow_quietly() -> None:
     stderr = os.dup(2)
     # The import creates many long-lived objects, which the garbage collector would
     # scan in vain.
+    is_collecting = gc.isenabled()
     gc.disable()
     with tempfile.TemporaryFile() as log:
         os.dup2(log.fileno(), 2)
@@ -58,6 +64,7 @@ def import_tensorflow_quietly() -> None:
             os.dup2(stderr, 2)
             os.close(stderr)
             gc.freeze()
-            gc.enable()
+            if is_collecting:
+                gc.enable()
     if reason := gpus.unused_reason():
         print(reason, file=sys.stderr, flush=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from t2t_repro.texts.placeholder_patterns import Span
 from t2t_repro.texts.placeholders import pair_tags
+from t2t_repro.texts.sentence_rules import MAYBE_SEVERAL
 from t2t_repro.texts.sentences import MOST_CHARACTERS, Sentences, SentenceSplitter
 from t2t_repro.texts.translation import Hypothesis, Progress, Translation
 
@@ -21,13 +23,23 @@ MOST_TEXT_CHARACTERS = 1 << 20
 class WholeTexts:
     """Texts that are translated undivided.
 
+    Args:
+        texts: Texts.
+        spans: Spans of the placeholders of each text.
+        several: Indices of the texts that have several sentences in a line.
+
     Attributes:
         lines: Lines to translate.
         spans: Spans of the placeholders of each line.
     """
 
-    def __init__(self, texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> None:
-        self.lines, self.spans = texts, spans
+    def __init__(
+        self,
+        texts: Sequence[str],
+        spans: Sequence[Sequence[Span]],
+        several: Collection[int] = (),
+    ) -> None:
+        self.lines, self.spans, self._several = texts, spans, several
 
     def count_texts(self, progress: Progress) -> Progress:
         """Returns the callback that receives the progress of the lines."""
@@ -35,7 +47,10 @@ class WholeTexts:
 
     def join(self, translations: Sequence[Translation]) -> list[Translation]:
         """Returns the translations of the texts from those of the lines."""
-        return list(translations)
+        return [
+            each._replace(several=True) if number in self._several else each
+            for number, each in enumerate(translations)
+        ]
 
 
 class DividedTexts(WholeTexts):
@@ -46,6 +61,7 @@ class DividedTexts(WholeTexts):
         masked: The texts with masked placeholders.
         sentences: Sentences of the masked texts.
         by_sentence: Whether all texts were to be divided into sentences.
+        several: As for `WholeTexts`.
     """
 
     def __init__(
@@ -54,8 +70,9 @@ class DividedTexts(WholeTexts):
         masked: Sequence[MaskedText],
         sentences: Sentences,
         by_sentence: bool,
+        several: Collection[int] = (),
     ) -> None:
-        super().__init__(*_unmask(sentences, masked))
+        super().__init__(*_unmask(sentences, masked), several)
         self._texts, self._masked, self._sentences = texts, masked, sentences
         self._by_sentence = by_sentence
 
@@ -87,7 +104,7 @@ class DividedTexts(WholeTexts):
         groups: list[list[Translation]] = [[] for _ in texts]
         for row, each in zip(sentences.rows.numpy(), translations, strict=True):
             groups[row].append(each)
-        return [
+        results = [
             Translation(
                 (Hypothesis(text.decode(), *_sum_scores(own)),),
                 len(line) > MOST_TEXT_CHARACTERS or any(each.cut for each in own),
@@ -100,6 +117,10 @@ class DividedTexts(WholeTexts):
             for line, masked, text, own in zip(
                 texts, self._masked, joined.numpy(), groups, strict=True
             )
+        ]
+        return [
+            each._replace(several=number in self._several and not each.divided)
+            for number, each in enumerate(results)
         ]
 
 
@@ -128,13 +149,28 @@ class Division:
         starts = [text[:MOST_TEXT_CHARACTERS] for text in texts]
         masked = [mask(text, find(text)) for text in starts]
         masks = [each.text for each in masked]
+        several = () if self.by_sentence else self._find_several(masks)
         if not (self.by_sentence or self._has_long_or_several_lines(masks)):
-            return WholeTexts(texts, [each.spans for each in masked])
+            return WholeTexts(texts, [each.spans for each in masked], several)
         splitter = self._splitter
         divide = splitter.sentences if self.by_sentence else splitter.short_lines
         # A direct call would log that the functions of many splitters are traced.
         sentences = divide.get_concrete_function()(tf.constant(masks, tf.string))
-        return DividedTexts(texts, masked, sentences, self.by_sentence)
+        return DividedTexts(texts, masked, sentences, self.by_sentence, several)
+
+    def _find_several(self, texts: Sequence[str]) -> Collection[int]:
+        """Returns the indices of the texts that have a line with several sentences."""
+        numbers = [n for n, text in enumerate(texts) if MAYBE_SEVERAL.search(text)]
+        if not numbers:
+            return ()
+        divide = self._splitter.sentences.get_concrete_function()
+        divided = divide(tf.constant([texts[number] for number in numbers]))
+        sentences = Counter(divided.rows.numpy()[divided.pieces.numpy() != b""])
+        return {
+            number
+            for row, number in enumerate(numbers)
+            if sentences[row] > len([*filter(str.strip, texts[number].split("\n"))])
+        }
 
     def _has_long_or_several_lines(self, texts: Sequence[str]) -> bool:
         """Returns whether any text has several lines or too many subwords."""

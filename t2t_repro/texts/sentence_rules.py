@@ -38,6 +38,9 @@ _WORD_START = "(^|[^\\p{L}\\p{M}\\p{Nd}'\u2019&-])"
 _NOTHING = r"[^\x{0}-\x{10ffff}]"
 _REPORTED = "(?:\u3068|\u3063\u3066|\u306a\u3069|[,\u3001\uff0c])"
 
+MAYBE_SEVERAL = re.compile(rf"{_STOP}\W*\s\W*\w|{_WIDE_STOP}\W*\w")
+"""Pattern of Python for texts that may have several sentences; all others have one."""
+
 _LINE_BREAK = r"[ \t\r]*\n[ \t\r\n]*"
 LINE_BREAKS = ((_LINE_BREAK, rf"{FIELD}\0{FIELD}"),)
 """Rule by which texts are divided into lines, in the form of `sentence_rules`."""

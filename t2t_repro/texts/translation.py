@@ -40,12 +40,14 @@ class Translation(NamedTuple):
         missing_terms: Required terms that the best translation lacks, because the
             vocabulary cannot spell them or the length limit leaves no room.
         divided: Whether the source was divided into sentences because it was too long.
+        several: Whether the source has several sentences that were translated as one.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     cut: bool = False
     missing_terms: tuple[str, ...] = ()
     divided: bool = False
+    several: bool = False
 
     @property
     def best(self) -> Hypothesis:

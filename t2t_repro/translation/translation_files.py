@@ -153,6 +153,8 @@ class TranslationState:
         first_cut: Numbers of the first few of these lines, from 1.
         divided: Number of lines that were too long and were divided into sentences.
         first_divided: Numbers of the first few of these lines, from 1.
+        several: Number of lines with several sentences that were translated as one.
+        first_several: Numbers of the first few of these lines, from 1.
     """
 
     lines: int = 0
@@ -160,27 +162,28 @@ class TranslationState:
     first_cut: list[int] = field(default_factory=list)
     divided: int = 0
     first_divided: list[int] = field(default_factory=list)
+    several: int = 0
+    first_several: list[int] = field(default_factory=list)
 
     def add(self, translations: Iterable[Translation]) -> None:
         """Adds the translations of the next lines to the counts."""
         for translation in translations:
             self.lines += 1
-            if translation.cut:
-                self.cut += 1
-                self.first_cut = [*self.first_cut, self.lines][:_LINES_NAMED]
-            if translation.divided:
-                self.divided += 1
-                self.first_divided = [*self.first_divided, self.lines][:_LINES_NAMED]
+            for name, first in self._first().items():
+                if getattr(translation, name):
+                    setattr(self, name, getattr(self, name) + 1)
+                    first += [self.lines] * (len(first) < _LINES_NAMED)
 
-    def cut_lines(self) -> str:
-        """Returns a summary of the lines that were cut."""
-        return self._summary(self.cut, self.first_cut)
+    def _first(self) -> dict[str, list[int]]:
+        return {
+            "cut": self.first_cut,
+            "divided": self.first_divided,
+            "several": self.first_several,
+        }
 
-    def divided_lines(self) -> str:
-        """Returns a summary of the lines that were divided."""
-        return self._summary(self.divided, self.first_divided)
-
-    def _summary(self, count: int, first: Sequence[int]) -> str:
+    def summary(self, name: str) -> str:
+        """Returns a summary of the lines that were "cut", "divided" or "several"."""
+        count, first = getattr(self, name), self._first()[name]
         numbers = ", ".join(f"{number:,}" for number in first)
         more = " and others" if count > len(first) else ""
         return f"{count:,} of {self.lines:,} lines (number {numbers}{more})"

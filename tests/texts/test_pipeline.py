@@ -80,6 +80,16 @@ def test_only_long_lines_are_divided_by_default():
     assert lines == ["One. Two.", " "]
 
 
+def test_texts_with_several_sentences_in_a_line_are_marked():
+    texts = ["One. Two?", "Mr. X is 3. ", "One.\nTwo.", "One. Two.\nThree", "x " * 12]
+    several = [each.several for each in translated(texts, every=False)[0]]
+    assert several == [True, False, False, True, False]
+    several = [each.several for each in translated(texts[:3], every=False)[0]]
+    assert several == [True, False, False]
+    assert not any(each.several for each in translated(texts)[0])
+    assert translated(["一。二。"], every=False)[0][0].several
+
+
 def test_few_characters_may_have_too_many_subwords():
     tokenizer, upper = Characters(), Upper()
     pieces = tokenizer._to_pieces

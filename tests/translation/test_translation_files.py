@@ -109,14 +109,15 @@ def test_at_most_five_cut_lines_are_listed():
     state = TranslationState()
     state.add(Translation((BLANK,), cut=n % 2 == 1) for n in range(3000))
     assert state.first_cut == [2, 4, 6, 8, 10]
-    assert state.cut_lines() == (
+    assert state.summary("cut") == (
         "1,500 of 3,000 lines (number 2, 4, 6, 8, 10 and others)"
     )
     state = TranslationState()
     state.add([Translation((BLANK,), cut=True)])
-    state.add([Translation((BLANK,), divided=True)])
-    assert state.cut_lines() == "1 of 2 lines (number 1)"
-    assert state.divided_lines() == "1 of 2 lines (number 2)"
+    state.add([Translation((BLANK,), divided=True, several=True)])
+    assert state.summary("cut") == "1 of 2 lines (number 1)"
+    for name in ("divided", "several"):
+        assert state.summary(name) == "1 of 2 lines (number 2)"
 
 
 def test_memory_does_not_grow_with_the_text():
