@@ -33,13 +33,7 @@ from tests import in_browser, run_command, tiny
 from tests.docs.blocks import blocks
 from tests.runs.directories import provenance
 
-# The second: Keras triggers this NumPy 2 warning when it writes weights.
-pytestmark = [
-    pytest.mark.medium,
-    pytest.mark.filterwarnings(
-        "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-    ),
-]
+pytestmark = pytest.mark.medium
 
 browser = in_browser.browser
 LINES = [source for source, _ in tiny.pairs("test")]

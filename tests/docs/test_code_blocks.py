@@ -67,6 +67,7 @@ NOT_RUN = {
     "python -m t2t_repro.client": "test_clients_send_requests_to_a_server runs it",
 }
 EXPORT = "python -m t2t_repro.export .* --export_dir exported --model_name mymodel$"
+PRESET = "python -m t2t_repro.export .* --format keras_hub$"
 # Patterns of arguments of other commands that these tests do not run, with reasons.
 NOT_RUN_WITH = {
     r"--hparams (base|big)": "needs the corpora of WMT14 and GPUs",
@@ -77,6 +78,7 @@ NOT_RUN_WITH = {
     "test_import_marian.py trains some",
     r"--input ids": "tests/commands/test_export_ids.py exports ids",
     EXPORT: "the fixture `folder` runs it",
+    PRESET: "the fixture `folder` runs it",
     r"--model_dir mymodel --export_dir exported$": "the fixture `folder` exports the "
     "same model with a name",
     r"--format litert": "tests/serving/test_litert.py exports a LiteRT model",
@@ -221,9 +223,10 @@ def folder(trained, tmp_path_factory):
     for name in ("text.en", "source.en", "target.de", "other.de", "reference.de"):
         (path / name).write_text("one two\nthree\n", encoding="utf-8")
     (path / "terms.tsv").write_text("one\teins\n", encoding="utf-8")
-    (export,) = (c for c in BASH if re.match(EXPORT, " ".join(c.words)))
     with pytest.MonkeyPatch.context() as patch:
-        execute(export, path, patch)
+        for pattern in (EXPORT, PRESET):
+            (export,) = (c for c in BASH if re.match(pattern, " ".join(c.words)))
+            execute(export, path, patch)
     return path
 
 

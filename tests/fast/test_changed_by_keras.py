@@ -13,12 +13,8 @@ from t2t_repro.models import generate
 from tests import tiny
 from tests.arrays import random
 
-# Keras triggers the last warning when it reads TensorFlow's variables.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`"),
-    pytest.mark.filterwarnings(
-        "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-    ),
 ]
 INPUTS, TARGETS = np.array([[5, 6, 7, 1]]), np.array([[8, 9, 3, 1]])
 # The memory of a four-token source would be folded.

@@ -17,10 +17,6 @@ from t2t_repro.hub import TransformerSeq2SeqLM
 from t2t_repro.hub.other_samplers import MarianSampler
 from tests import tiny
 
-# Keras triggers this NumPy 2 warning when it writes weights.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
 ROOT = Path(__file__).resolve().parents[2]
 LINES = [source for source, _ in tiny.pairs("test")]
 # Loads a preset, translates, trains on texts, and prints what another process compares.

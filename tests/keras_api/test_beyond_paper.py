@@ -2,15 +2,9 @@
 
 import keras
 import numpy as np
-import pytest
 
 import t2t_repro
 from tests.keras_api.pairs import PAIRS
-
-# Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
 
 
 def test_a_saved_model_with_all_options_loads_with_the_same_logits(tmp_path):

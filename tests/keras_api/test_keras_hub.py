@@ -10,10 +10,6 @@ import pytest
 
 from t2t_repro import fast, layers
 
-# Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
 SCRIPT = Path(__file__).parent / "bart.py"
 
 

@@ -12,10 +12,6 @@ from t2t_repro import layers
 from tests.arrays import random
 from tests.keras_api.every_layer import CASES, SIZES
 
-# Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
 IDS = np.random.default_rng(0).integers(0, 10, (32, 6)).astype("int32")
 LABELS = (IDS == 3).any(axis=1).astype("int32")
 

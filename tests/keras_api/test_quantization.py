@@ -9,13 +9,7 @@ from t2t_repro import layers
 from tests import tiny
 from tests.arrays import random
 
-# Keras triggers the last warning when it saves TensorFlow's variables.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`"),
-    pytest.mark.filterwarnings(
-        "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-    ),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 X = random(3, 5)
 IDS = np.array([[2, 3, 0], [1, 0, 2]])
 PAIR = {"inputs": IDS, "targets": IDS[:, ::-1]}

@@ -23,10 +23,6 @@ from tests.keras_api.pairs import (
     small,
 )
 
-# Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
 ROOT = Path(__file__).resolve().parents[2]
 COPIES = {"inputs": TARGETS, "targets": TARGETS}
 
