@@ -159,5 +159,5 @@ class OpenNMTSampler(BeamSearchSampler):
             ),
             log_probs=ops.where(done, NEVER, log_probs),
             scores=ops.where(had_ended, beams.scores, totals),
-            cache=self.select(cache, parents),
+            cache=sentences.select(cache, parents),
         )

@@ -26,6 +26,7 @@ class Sentences(NamedTuple):
     mask: Tensor
     limits: Tensor
     stops: Tensor
+    select: Callable[[Any, Tensor], Any]
 
 
 class Beams(NamedTuple):
@@ -38,7 +39,7 @@ class Beams(NamedTuple):
         log_probs: float32 (batch, num_beams), of the unfinished hypotheses, best first;
             all -inf once the sentence is done, so that nothing changes any more.
         scores: float32 (batch, num_beams), of the best finished hypotheses.
-        cache: Nested structure of tensors (batch * num_beams, ...).
+        cache: Cache of all hypotheses.
     """
 
     index: Tensor
@@ -144,6 +145,7 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
         hidden_states: Tensor | None = None,
         model: keras.Model | None = None,
         limits: Tensor | None = None,
+        select: Callable[[Any, Tensor], Any] | None = None,
     ) -> Tensor:
         """Searches for the best hypothesis of each sentence.
 
@@ -159,6 +161,9 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
             model: Model whose variables `next` reads.
             limits: int32 (batch,), the maximum number of tokens of each sentence, EOS
                 included; None: as many as the prompt has positions after the first.
+            select: Function that reorders a cache for all hypotheses, given the parent
+                of each, int32 (batch, num_beams); None: the rows of the cache are
+                copied for each hypothesis, and reordered.
 
         Returns:
             int32 (batch, width): the start token and the hypothesis, 0-padded; without
@@ -167,6 +172,15 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
         batch, width = prompt.shape
         if limits is None:
             limits = ops.full((batch,), width - 1, "int32")
+        first = ops.convert_to_tensor([[0.0] + [NEVER] * (self.num_beams - 1)])
+        is_start = ops.arange(width) == 0
+        tokens = ops.where(is_start, prompt, PAD_ID)[:, None]
+        if select is None:
+            select = _select_rows
+            cache = keras.tree.map_structure(
+                lambda each: ops.repeat(each, self.num_beams, axis=0),
+                () if cache is None else cache,
+            )
         sentences = Sentences(
             prompt=prompt,
             mask=ops.zeros_like(prompt, "bool")
@@ -174,19 +188,14 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
             else ops.cast(mask, "bool"),
             limits=ops.minimum(limits, width - 1),
             stops=ops.convert_to_tensor(list(stop_token_ids or ()), "int32"),
+            select=select,
         )
-        first = ops.convert_to_tensor([[0.0] + [NEVER] * (self.num_beams - 1)])
-        is_start = ops.arange(width) == 0
-        tokens = ops.where(is_start, prompt, PAD_ID)[:, None]
         beams = Beams(
             index=ops.convert_to_tensor(index, "int32"),
             tokens=ops.tile(tokens, (1, self.num_beams + 1, 1)),
             log_probs=ops.where(ops.expand_dims(limits > 0, 1), first, NEVER),
             scores=ops.full((batch, self.num_beams), NEVER, "float32"),
-            cache=keras.tree.map_structure(
-                lambda each: ops.repeat(each, self.num_beams, axis=0),
-                () if cache is None else cache,
-            ),
+            cache=cache,
         )
 
         def is_open(*beams: Any) -> Tensor:
@@ -236,7 +245,7 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
             ),
             log_probs=ops.where(done, NEVER, log_probs),
             scores=scores,
-            cache=self.select(cache, alive_parents),
+            cache=sentences.select(cache, alive_parents),
         )
 
     def logits(self, next: NextLogits, beams: Beams) -> tuple[Tensor, Any]:
@@ -298,16 +307,13 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
         ids = take(ops.reshape(ids, (batch, count * columns)), position)
         return totals, position // columns, ids
 
-    def select(self, cache: Any, parents: Tensor) -> Any:
-        """Gives each hypothesis the cache of its parent, int32 (batch, beams)."""
-        if self.num_beams == 1:
-            return cache
-        batch, count = parents.shape
-        rows = parents + ops.arange(batch, dtype="int32")[:, None] * count
-        rows = ops.reshape(rows, (batch * count,))
-        return keras.tree.map_structure(
-            lambda each: ops.take(each, rows, axis=0), cache
-        )
+
+def _select_rows(cache: Any, parents: Tensor) -> Any:
+    """Reorders a nested structure of tensors (batch * num_beams, ...)."""
+    batch, count = parents.shape
+    rows = parents + ops.arange(batch, dtype="int32")[:, None] * count
+    rows = ops.reshape(rows, (batch * count,))
+    return keras.tree.map_structure(lambda each: ops.take(each, rows, axis=0), cache)
 
 
 def take(values: Tensor, columns: Tensor) -> Tensor:

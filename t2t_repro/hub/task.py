@@ -215,17 +215,20 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         source = ops.cast(inputs["encoder_token_ids"], "int32")
         source = source * ops.cast(inputs["encoder_padding_mask"], "int32")
         decoder = CachedDecoder(self.backbone.transformer, source, width)
-        is_ours = isinstance(self.sampler, BeamSearchSampler)
+        cache, ours = decoder.initial_cache(), {}
+        if isinstance(self.sampler, BeamSearchSampler):
+            cache = decoder.initial_cache(self.sampler.num_beams)
+            ours = {"limits": limits, "select": decoder.select}
         ids = self.sampler(
             decoder.next,
             prompt,
-            cache=decoder.initial_cache(),
+            cache=cache,
             index=1,
             mask=mask,
             stop_token_ids=stop_token_ids,
             hidden_states=None,
             model=self,
-            **({"limits": limits} if is_ours else {}),
+            **ours,
         )
         # Other samplers continue up to the width.
         visible = ops.arange(width) <= limits[:, None]

@@ -44,7 +44,7 @@ def sample(search, sources, prefixes=None):
 
 @pytest.mark.parametrize("algorithm", ["marian", "transformers", "opennmt"])
 @pytest.mark.parametrize(
-    ("beam_size", "alpha", "never"), [(1, 1.0, ()), (4, 0.6, (3,)), (6, 0.0, ())]
+    ("beam_size", "alpha", "never"), [(1, 1.0, ()), (4, 0.6, (3,))]
 )
 def test_other_searches_equal_their_plain_forms(algorithm, beam_size, alpha, never):
     search = DecodingConfig(beam_size, alpha, algorithm=algorithm, never=never)
@@ -75,8 +75,10 @@ def test_marian_subtracts_a_word_penalty():
         assert ids == (expected[0].ids if limit else ())
 
 
-@pytest.mark.parametrize("with_prefixes", [False, True])
-@pytest.mark.parametrize(("beam_size", "alpha"), [(1, 0.6), (4, 0.6), (8, 0.0)])
+@pytest.mark.parametrize(
+    ("beam_size", "alpha", "with_prefixes"),
+    [(1, 0.6, False), (4, 0.6, False), (4, 0.6, True), (8, 0.0, True)],
+)
 def test_the_papers_search_equals_that_of_translate(beam_size, alpha, with_prefixes):
     search = DecodingConfig(beam_size, alpha, never=(3,))
     sources, prefixes = LARGER.sources(len(LIMITS)), None
