@@ -88,9 +88,12 @@ print(task.generate({"encoder_text": ["half past four"], "decoder_text": ["vier"
 # `enable_lora` freezes the model and adds factors of rank 4 to the projections of queries and values. `fit` takes strings. The pairs here teach the model another way to say the time.
 
 # %%
-HOURS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
-HOURS |= {"six": "sechs", "seven": "sieben", "eight": "acht", "nine": "neun"}
-pairs = {f"it is {en} o'clock": f"es ist Punkt {de}" for en, de in HOURS.items()}
+from t2t_repro.problems.translate_ende_numbers import english, german
+
+pairs = {
+    f"it is {english.cardinal(hour)} o'clock": f"es ist Punkt {german.cardinal(hour)}"
+    for hour in range(1, 10)
+}
 
 task.preprocessor.encoder_sequence_length = 32
 task.preprocessor.decoder_sequence_length = 32

@@ -65,11 +65,11 @@ class TransformerTokenizer(keras_hub.tokenizers.Tokenizer):
 
     def load_assets(self, dir_path: str) -> None:
         """Reads the vocabulary file in the folder of a preset's assets."""
-        self._load(Path(dir_path) / self.file_name)
+        self._load(Path(dir_path) / self.file_assets[0])
 
     def save_assets(self, dir_path: str) -> None:
         """Writes the vocabulary file into the folder of a preset's assets."""
-        (Path(dir_path) / self.file_name).write_bytes(self._contents)
+        (Path(dir_path) / self.file_assets[0]).write_bytes(self._contents)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor arguments, without the vocabulary."""
