@@ -11,6 +11,9 @@ from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.system.atomic_file import is_special, iterate_lines, iterate_pairs
 from t2t_repro.system.errors import UserError
 
+_COMPRESSED = (".bz2", ".xz", ".zst", ".zip", ".7z")  # Not read, in contrast to .gz.
+_MOST_LISTED = 6
+
 
 class FilesProblem(Problem):
     """Problem that reads parallel text files with one sentence per line.
@@ -95,11 +98,9 @@ class FilesProblem(Problem):
             source_lang = source_lang or other.get(target_lang)
             target_lang = target_lang or other.get(source_lang)
         if source_lang is None or target_lang is None:
-            files = (f"train.{lang}" for lang in trained)
-            listed = ", ".join(files) or "no train.* file"
             raise UserError(
                 "problem files needs source_lang and target_lang: "
-                f"{self._folder} holds {listed}"
+                f"{self._folder} holds {self._list_files('train')}"
             )
         if source_lang == target_lang:
             raise UserError(
@@ -125,9 +126,26 @@ class FilesProblem(Problem):
 
     def _path(self, split: str, lang: str) -> Path:
         """Returns the file of one side of a split, plain or compressed."""
-        listed = ", ".join(f"{split}.{other}" for other in self._find_languages(split))
-        hint = f"; found: {listed or f'no {split}.* file'}"
+        hint = f"; found: {self._list_files(split)}"
         return file_of_split(self._folder / f"{split}.{lang}", split, hint)
+
+    def _list_files(self, split: str) -> str:
+        """Names the files of a split; for unsuitable names, adds a remedy."""
+        usable = [f"{split}.{lang}" for lang in self._find_languages(split)]
+        names = (path.name for path in self._folder.iterdir())
+        others = sorted(
+            name
+            for name in names
+            if name.startswith(f"{split}.") and name.removesuffix(".gz") not in usable
+        )
+        if not others:
+            return ", ".join(usable) or f"no {split}.* file"
+        remedy = f"rename files to {split}.LANGUAGE, such as {split}.en"
+        if any(name.endswith(_COMPRESSED) for name in others):
+            remedy += ", and decompress them or use gzip"
+        more = " and others" * (len(others) > _MOST_LISTED)
+        listed = ", ".join([*usable, *others[:_MOST_LISTED]])
+        return f"{listed}{more}; {remedy}"
 
 
 def file_of_split(plain: Path, split: str, hint: str = "") -> Path:

@@ -70,6 +70,26 @@ def test_missing_split_is_reported_by_file_name(folder):
         list(_create(folder).pairs("test"))
 
 
+def test_files_with_unsuitable_names_are_listed_with_a_remedy(folder):
+    for split, ending in (("train", ".xz"), ("val", "")):
+        for lang in ("en", "de"):
+            path = folder / f"{split}.{lang}"
+            name = f"{path.name}.xz" if ending else f"{split}.europarl.{lang}"
+            path.rename(folder / name)
+    with pytest.raises(
+        UserError,
+        match=r"holds train\.de\.xz, train\.en\.xz; rename files to train\.LANGUAGE, "
+        r"such as train\.en, and decompress them or use gzip$",
+    ):
+        _create(folder)
+    with pytest.raises(
+        UserError,
+        match=r"found: val\.europarl\.de, val\.europarl\.en; rename files to "
+        r"val\.LANGUAGE, such as val\.en$",
+    ):
+        list(_create(folder, "en", "de").pairs("val"))
+
+
 def test_rejects_an_unknown_split(folder):
     with pytest.raises(UserError, match="'dev': it must be one of train, val, test"):
         list(_create(folder).pairs("dev"))
