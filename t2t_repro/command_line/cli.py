@@ -174,11 +174,26 @@ def run(
         sys.exit(EXIT_BROKEN_PIPE)
     except Exception as error:
         line = error_line(error)
+        if line is None and _is_interrupt(error):
+            _fail("interrupted", EXIT_INTERRUPTED)
         flags = sys.argv if argv is None else argv
         if line is None or os.environ.get(VERBOSE) or "--verbose" in flags:
             raise
         _fail(f"error: {line}", EXIT_USER_ERROR)
     sys.exit(0)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Returns whether Ctrl-C caused an error.
+
+    Libraries in C++ convert a KeyboardInterrupt of the Python code that they call to
+    another exception, such as RuntimeError (pybind11), with its name in the text.
+    """
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def start_tensorflow(verbose: bool = False) -> None:

@@ -157,6 +157,15 @@ def test_ctrl_c_is_one_line_and_status_130(capsys):
     assert status_of(KeyboardInterrupt(), capsys) == (130, "interrupted\n")
 
 
+def test_ctrl_c_in_a_library_is_one_line_and_status_130(capsys):
+    by_text = RuntimeError("KeyboardInterrupt: \n\nAt:\n  a.py(3): b\n")
+    by_cause = ValueError("no value")
+    by_cause.__cause__ = SystemError("error return without exception set")
+    by_cause.__cause__.__context__ = KeyboardInterrupt()
+    for error in (by_text, by_cause):
+        assert status_of(error, capsys) == (130, "interrupted\n")
+
+
 def test_a_full_disk_names_the_file(capsys):
     full = OSError(errno.ENOSPC, "No space left on device", "m/ckpt")
     status, error = status_of(full, capsys)
