@@ -6,6 +6,7 @@ import os
 
 import tensorflow as tf
 
+from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.plain_tokenizer import spell_character
 from t2t_repro.tokenizers.tokenizer import Tokenizer, row_numbers
 from t2t_repro.tokenizers.word_pieces import class_boundaries, parse_file
@@ -31,7 +32,8 @@ class WordPieceTokenizer(Tokenizer):
         path: Path of the file; its base name becomes `file_name`.
 
     Raises:
-        UserError: The file is damaged or has another format.
+        UserError: The file is damaged or has another format, or tensorflow_text cannot
+            search its pieces.
     """
 
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
@@ -45,14 +47,21 @@ class WordPieceTokenizer(Tokenizer):
         ids = {piece: number for number, piece in enumerate(pieces) if number >= 2}
         self._ids = tf.constant(list(ids.values()), tf.int32)
         self._pieces = tf.constant(["", "", *pieces[2:]])
-        self._longest_pieces = tensorflow_text.FastWordpieceTokenizer(
-            vocab=list(ids),
-            suffix_indicator="",  # no marker on pieces inside of a word
-            unknown_token="_",  # required but unused: every text can be spelled
-            max_bytes_per_word=_MAX_BYTES_PER_WORD,
-            token_out_type=tf.int32,
-            no_pretokenization=True,
-        )
+        try:
+            self._longest_pieces = tensorflow_text.FastWordpieceTokenizer(
+                vocab=list(ids),
+                suffix_indicator="",  # no marker on pieces inside of a word
+                unknown_token="_",  # required but unused: every text can be spelled
+                max_bytes_per_word=_MAX_BYTES_PER_WORD,
+                token_out_type=tf.int32,
+                no_pretokenization=True,
+            )
+        except RuntimeError as error:  # For example, a piece has more than 256 bytes.
+            reason = " ".join(str(error).split())
+            raise UserError(
+                f"{path}: tensorflow_text rejects the vocabulary: {reason:.200}; use "
+                "the file that the model was trained with"
+            ) from None
         alphabet = sorted(piece for piece in ids if len(piece) == 1)
         self._alphabet = tf.constant([ord(char) for char in alphabet], tf.int32)
         self._spellings = tf.constant(

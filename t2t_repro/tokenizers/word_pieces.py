@@ -64,6 +64,8 @@ def parse_file(contents: bytes, path: str) -> list[str]:
         piece = unquote(line)
         if not piece:
             raise UserError(f"{path}:{number}: empty piece; the file is damaged")
+        if "\0" in piece:
+            raise UserError(f"{path}:{number}: a NUL character; the file is damaged")
         pieces.append(piece)
     reserved = tuple(piece.rstrip("_") + "_" for piece in pieces[:2])
     if reserved != RESERVED_PIECES:

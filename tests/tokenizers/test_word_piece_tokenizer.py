@@ -95,6 +95,11 @@ def test_duplicate_piece_has_the_higher_id():
         (b"'<pad>_'\n'<EOS>_'\n'a'\n", r"pieces 0 1 .* are missing"),
         (b"'<pad>_'\n''\n", r"v\.subwords:2: empty piece"),
         (b"'<pad>_'\n\xff\n", "not UTF-8 at byte 9"),
+        (b"'<pad>_'\n'<EOS>_'\n'a\0b'\n", r"v\.subwords:3: a NUL character"),
+        (
+            format_file([*SMALL, "a" * 257]),
+            "tensorflow_text rejects the vocabulary: Vo",
+        ),
     ],
 )
 def test_rejects_an_invalid_vocabulary(contents, message):

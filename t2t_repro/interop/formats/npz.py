@@ -1,5 +1,6 @@
 """Reader of NumPy's npz files that rejects pickled objects."""
 
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -35,6 +36,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     except (
         *(ValueError, EOFError, KeyError, AttributeError, OverflowError),
         *(zipfile.BadZipFile, zlib.error, RuntimeError, MemoryError),
+        *(SyntaxError, TypeError, tokenize.TokenError),  # A damaged header.
     ):
         raise UserError(
             f"{path} is not an npz file of numbers, or it is damaged; download it again"

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from t2t_repro.interop.formats.npz import read_npz
 from t2t_repro.interop.formats.safetensors import read_safetensors
 from t2t_repro.interop.formats.torch_file import read_torch
 from t2t_repro.system.errors import UserError
@@ -48,6 +49,27 @@ def test_rejects_a_wrong_safetensors_header_length(tmp_path, length):
     path.write_bytes(length.to_bytes(8, "little") + safetensors(ARRAYS)[8:])
     with pytest.raises(UserError, match=r"model\.safetensors"):
         read_safetensors(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, \0), }",
+        "'''",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 2}",
+    ],
+)
+def test_rejects_a_manipulated_npz_header(tmp_path, header):
+    path = tmp_path / "model.npz"
+    np.savez(path, **ARRAYS)
+    np.testing.assert_equal(read_npz(path), ARRAYS)
+    size = len(header).to_bytes(2, "little")
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("a.npy", b"\x93NUMPY\1\0" + size + header.encode() + bytes(24))
+    with pytest.raises(UserError, match=r"model\.npz is not an npz file of numbers"):
+        read_npz(path)
 
 
 def test_rejects_a_manipulated_torch_file(tmp_path):
