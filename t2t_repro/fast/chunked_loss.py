@@ -17,6 +17,7 @@ from t2t_repro.fast.flat_attention import flatten_tokens
 from t2t_repro.fast.small_batch_matmul import is_plain
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.label_smoothing import loss_of_output
+from t2t_repro.system.gradients import custom_gradient
 
 CHUNK = 2**26
 """Number of logits in a chunk. Every chunk reads and writes the gradient of the whole
@@ -44,7 +45,7 @@ def loss_in_chunks(
         return loss_of_output.reference(table, x, targets, loss)
     largest = max(CHUNK // table.vocab_size, 1)
 
-    @tf.custom_gradient
+    @custom_gradient
     def sums(x: tf.Tensor, *weights: tf.Tensor) -> tuple[object, object]:
         def compute(x: tf.Tensor, targets: tf.Tensor) -> list[tf.Tensor]:
             scope = keras.StatelessScope(zip(table.weights, weights, strict=True))

@@ -11,6 +11,7 @@ import tensorflow as tf
 from t2t_repro.fast.flat_attention import flatten_tokens
 from t2t_repro.fast.xla_kernels import is_xla_graph
 from t2t_repro.layers.label_smoothing import entropy_of_smoothing
+from t2t_repro.system.gradients import custom_gradient
 
 # Arguments: logits z (rows, V), labels (rows,), the target probability `low` of every
 # token except the label, and `weight`, the label's target probability minus `low`.
@@ -53,7 +54,7 @@ def _cross_entropy(
     entropy = entropy_of_smoothing(label_smoothing, vocab_size)
     flat = tf.reshape(targets, [-1])
 
-    @tf.custom_gradient
+    @custom_gradient
     def cross_entropy(z: tf.Tensor) -> tuple[tf.Tensor, object]:
         log_sum, gradient = form(z, flat, low, weight)
         of_label = tf.gather(z, flat, axis=1, batch_dims=1)

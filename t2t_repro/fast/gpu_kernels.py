@@ -6,6 +6,7 @@ from t2t_repro.fast.xla_kernels import barrier, barriers, is_xla_graph
 from t2t_repro.layers import seeded_dropout
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 from t2t_repro.layers.functional import Shape
+from t2t_repro.system.gradients import custom_gradient
 
 
 def attend_by_position(
@@ -55,7 +56,7 @@ def _prevent_merging(earlier: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     The result of a merged matmul would be divided, which copies all heads.
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def separate(x: tf.Tensor) -> tuple[tf.Tensor, object]:
         return barriers(x, earlier)[0], lambda upstream: upstream
 
@@ -70,7 +71,7 @@ def _scaled_softmax(
     The scale is applied here because scaling the queries would take another kernel.
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def softmax(logits: tf.Tensor) -> tuple[tf.Tensor, object]:
         wide = tf.cast(logits, tf.float32) * scale
         if mask is not None:
@@ -103,7 +104,7 @@ def relu(x: tf.Tensor) -> tf.Tensor:
     if not is_xla_graph():
         return tf.nn.relu(x)
 
-    @tf.custom_gradient
+    @custom_gradient
     def activate(x: tf.Tensor) -> tuple[tf.Tensor, object]:
         y = tf.nn.relu(x)
         return y, lambda upstream: tf.where(y != 0, upstream, tf.zeros_like(y))

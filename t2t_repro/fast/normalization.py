@@ -5,6 +5,7 @@ from keras import ops
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.fast.xla_kernels import barriers, is_xla_graph
 from t2t_repro.layers.functional import Tensor
+from t2t_repro.system.gradients import custom_gradient
 
 
 def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
@@ -59,7 +60,7 @@ def _normalize_with_gradient(
         float32 (..., channels).
     """
 
-    @ops.custom_gradient
+    @custom_gradient
     def layer_norm(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
         mean = ops.mean(x, axis=1, keepdims=True)
         centred = x - mean

@@ -12,6 +12,7 @@ from t2t_repro.decoding import candidates
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.layers import functional, seeded_dropout
 from t2t_repro.layers.functional import Shape
+from t2t_repro.system.gradients import custom_gradient
 
 LARGE_REDUCTION = 2**15
 """Number of elements from which XLA uses YNNPACK for a float32 reduction on a CPU."""
@@ -44,7 +45,7 @@ def _matmul(x: tf.Tensor, matrix: tf.Tensor, transposed: bool) -> tf.Tensor:
     gathers such an operand element by element, which is up to 1.7 times slower.
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def multiply(x: tf.Tensor, matrix: tf.Tensor) -> tuple[tf.Tensor, object]:
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             by_x = tf.matmul(upstream, matrix, transpose_b=not transposed)

@@ -16,6 +16,7 @@ from t2t_repro.layers.layer import argument_names, dtype_config, select_argument
 from t2t_repro.layers.masks import combine_masks, padding_mask, segment_mask
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
+from t2t_repro.system.gradients import release_gradients
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -208,6 +209,11 @@ class Transformer(keras.Model):
         mask = combine_masks(segment_mask(target[1], source[1]), mask)
         x = self.decode(inputs["targets"], encoder_output, mask, *target)
         return self.logits(x) if project else x
+
+    def train_step(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs a step of `fit`; TensorFlow's all-reduce has a custom gradient."""
+        with release_gradients():
+            return super().train_step(*args, **kwargs)
 
     def compute_loss(
         self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any

@@ -12,6 +12,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.translation.alignments import Aligner
 from t2t_repro.translation.translator import Translator
 from tests import run_command, tiny
+from tests.system.test_gradients import count_resources
 
 pytestmark = pytest.mark.medium
 
@@ -34,6 +35,18 @@ def test_it_translates_as_the_command_does(trained, model, tmp_path):
         SOURCES[:1], beam_size=1
     )
     assert model.translate(["", " "]) == ["", ""]
+
+
+def test_a_deleted_model_leaves_no_weights_in_memory(trained):
+    def use():
+        model = t2t_repro.load(trained.model_dir)
+        model.translate(SOURCES[:1], unknown="replace", alignment=True)
+        model.score([("one", "eins")])
+
+    use()
+    before = count_resources()
+    use()
+    assert count_resources() == before
 
 
 def test_it_returns_hypotheses_with_scores_and_alignments(trained, model):
