@@ -18,7 +18,7 @@ import numpy as np
 from t2t_repro.tokenizers.token_spans import UNSPACED, WORD
 
 # Conversions that take the next argument of a call, such as `%s`, perhaps in quotes.
-_UNNUMBERED = re.compile(r"[\W_]{0,2}?(?:%(?![%(]|\d+\$)|\{\}|\{:)")
+_UNNUMBERED = re.compile(r"[\W_]{0,2}?(?:%(?![%({<]|\d+\$)|\{\}|\{:)")
 
 # Value of being next to the translation of a neighbor, in crossed links.
 _MEETING = 1.25
@@ -63,7 +63,8 @@ def insert(
     """
     matches = list(re.finditer(WORD, translation))
     target = [match[0] for match in matches]
-    links = _Links(re.findall(WORD, source), target, pairs)
+    words = re.findall(WORD, source)
+    links = _Links(words, target, pairs)
     order = list(_place(placeholders, links, 0, len(placeholders), 0, len(target)))
     unnumbered = {n for n, p in enumerate(placeholders) if _UNNUMBERED.match(p.text)}
     in_order = iter(sorted(unnumbered))
@@ -84,6 +85,12 @@ def insert(
             return space if is_after == (each.partner > n) else between
         word = gap if is_after else gap - 1
         if not space and (each.word + word - gap, word) in links.pairs:
+            return ""
+        # Only punctuation is between the placeholder and this end of both lines.
+        outer = [*words[: each.word], *target[:gap]]
+        if not is_after:
+            outer = [*words[each.word :], *target[gap:]]
+        if not space and all(map(_is_mark, outer)):
             return ""
         # An opening mark is attached to the next word, a closing one to the last word.
         attached = _is_mark(target[word])

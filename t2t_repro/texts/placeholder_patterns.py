@@ -9,9 +9,10 @@ Span = tuple[int, int]
 """Index of the first character, and index after the last one."""
 
 PRESETS = {
-    "braces": r"[$#]?\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}",
-    "printf": r"%(?:\([^\s()]+\)|\d+\$)?[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
-    r"(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSrpn@]|%%",
+    "braces": r"[$#%]?\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}",
+    # In "50%off", the % after a digit is a percent sign.
+    "printf": r"(?<!\d)%(?:\([^\s()]+\)|<[^\s<>]+>|\d+\$)?[-+#0]*(?:\d+|\*)?"
+    r"(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSrpn@]|%%",
     "tags": r"</?\w[\w:.-]*(?:\s(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*)?/?>",
     "urls": r"(?i:(?:https?|ftp)://|\bwww\.)(?:\([^X]*\)|[^X])*"
     r"(?:\([^X]*\)|[\w/=#&%~+-])".replace(
@@ -19,8 +20,8 @@ PRESETS = {
     ),
     "emails": r"(?<![\w.+%-])[\w.+%-]*\w@\w[\w-]*(?:\.\w[\w-]*)+",
 }
-"""Regular expressions by name: `{0}` and `{name}`; `%s`, `%(x)d` and `%1$s`;
-`<b>...</b>`; URLs; e-mail addresses."""
+"""Regular expressions by name: `{0}`, `{name}` and `%{name}`; `%s`, `%(x)d`, `%<x>d`
+and `%1$s`; `<b>...</b>`; URLs; e-mail addresses."""
 
 ALL = "all"
 """Name of all presets together."""

@@ -36,6 +36,8 @@ ALL = Placeholders(["all"])
             "%s %(x.y)d %1$s %-5.2f %% 100% of %lld",
             "%s %(x.y)d %1$s %-5.2f %% %lld",
         ),
+        ("braces", "%{count} dogs", "%{count}"),
+        ("printf", "%<x>.2f 50%off 100%cotton 100%% %d%d", "%<x>.2f %% %d %d"),
         (
             "tags",
             'a < b <b>x</b> <br/> <a href="x>y"> 1 > 0',
@@ -103,6 +105,10 @@ SWAP = {(0, 1), (1, 0)}
         ("one {0}{1} two", "eins zwei", ZIP, "eins {0}{1} zwei"),
         ('say "{0}" now', "sag nun", ZIP, 'sag "{0}" nun'),
         ("one {0} two", "\u4e00\u4e8c", ZIP, "\u4e00{0}\u4e8c"),
+        ("one two<br/>", "zwei eins", SWAP, "zwei eins<br/>"),
+        ("{0}one two", "zwei eins", SWAP, "{0}zwei eins"),
+        ("one two</i>%s.", "zwei eins.", SWAP, "zwei eins</i>%s."),
+        ("one two {0}", "\u4e00\u4e8c", SWAP, "\u4e00\u4e8c{0}"),
         # Tags enclose the translations of their words.
         ("<b>one</b> two", "zwei eins", SWAP, "zwei <b>eins</b>"),
         ("one <b>two <i>three</i></b> four", "vier drei zwei eins",
@@ -112,6 +118,8 @@ SWAP = {(0, 1), (1, 0)}
         # Arguments without a number remain in order.
         ("%s one %d two", "zwei eins", SWAP, "%s zwei %d eins"),
         ("one %1$s two %2$d", "zwei eins", SWAP, "zwei %1$s eins %2$d"),
+        ("one %{x} two %<y>d three", "drei zwei eins", {(0, 2), (1, 1), (2, 0)},
+         "drei %<y>d zwei %{x} eins"),
         # Without an alignment, positions are proportional.
         ("one two {0} three four", "a b c d e f g h", set(), "a b c d {0} e f g h"),
         ("{0} one {1}", "", set(), "{0} {1}"),
