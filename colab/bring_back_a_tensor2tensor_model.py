@@ -172,6 +172,6 @@ assert output.count("\n") == 2
 #
 # **Serve it**: run `python -m t2t_repro.export --model_dir imported --export_dir exported` and continue with the notebook *Serve it*.
 #
-# **Train it further** with the hyper-parameters in `imported/hparams.yaml`. If the checkpoint contains Adam's moments, they are restored. The learning rate continues from the checkpoint's step:
+# **Train it further** with the hyper-parameters in `imported/hparams.yaml`. If the checkpoint contains Adam's moments, they, the step and the learning rate continue. Otherwise, training begins with a new warm-up:
 #
 #     python -m t2t_repro.train --hparams imported/hparams.yaml --problem files --data_dir mytext --source_lang en --target_lang de --model_dir imported

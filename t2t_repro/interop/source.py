@@ -14,12 +14,19 @@ from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
-# A trained model needs only a low learning rate and a short warm-up for fine-tuning.
-_TRAINING: dict[str, Any] = {
-    "label_smoothing": 0.1,
+FINE_TUNING: dict[str, Any] = {
     "learning_rate_schedule": "marian",
     "learning_rate_scale": 0.0003,
     "warmup_steps": 100,
+}
+"""Learning rate of trained weights without Adam's moments: low, with a short warm-up.
+
+At a later step of the original schedule, Adam would divide by second moments that are
+still far too small, so that the first updates would be several times too large."""
+
+_TRAINING = {
+    **FINE_TUNING,
+    "label_smoothing": 0.1,
     "clip_norm": 5.0,
     "tokens_per_batch": 4096,
 }
@@ -42,7 +49,7 @@ class Source:
         languages: Source and target language in the files; None if unknown.
         pieces_known: For "source" and "target", the number of SentencePiece pieces in
             the vocabulary and the total number of pieces.
-        step: Training step of the weights.
+        step: Step at which training continues.
         moments: Adam's moments, ``m/NAME`` and ``v/NAME``; zeros if empty.
         adam: "imported", the reason why Adam starts with zero moments, or "" if the
             program never stores moments.

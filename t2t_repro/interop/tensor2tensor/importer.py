@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.interop.source import Source, variable_shapes
+from t2t_repro.interop.source import FINE_TUNING, Source, variable_shapes
 from t2t_repro.interop.tensor2tensor.checkpoint import T2TCheckpoint
 from t2t_repro.interop.tensor2tensor.hparams import find_ignored, translate_hparams
 from t2t_repro.system.errors import UserError
@@ -44,6 +44,20 @@ def read(
     used = file.store.used
     betas = {"beta1": ours.adam_beta1, "beta2": ours.adam_beta2}
     moments, reason = file.moments(shapes, ours.norm, betas)
+    step = file.step()
+    notes = [
+        f"the batch size is that of one GPU, {ours.tokens_per_batch:,} positions per "
+        "side; for training like on several GPUs, increase tokens_per_batch and "
+        "max_tokens_per_device"
+    ]
+    if reason:
+        ours = ours.replace(**FINE_TUNING)
+        notes.append(
+            f"the checkpoint is of step {step:,}; further training begins at step 0, "
+            f"with {ours.warmup_steps} warm-up steps to a learning rate of "
+            f"{ours.learning_rate_scale}"
+        )
+        step = 0
     unused = file.unused()
     without_meaning = [f"{k}={v}" for k, v in find_ignored(hparams).items()]
     return Source(
@@ -55,14 +69,10 @@ def read(
         used=used,
         unused=unused | {"hyper-parameters without meaning here": without_meaning},
         every_array=not unused,
-        step=file.step(),
+        step=step,
         moments=moments,
         adam=reason or "imported",
-        notes=(
-            f"the batch size is that of one GPU, {ours.tokens_per_batch:,} positions "
-            "per side; for training like on several GPUs, increase tokens_per_batch "
-            "and max_tokens_per_device",
-        ),
+        notes=tuple(notes),
     )
 
 

@@ -17,6 +17,7 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.schedules import Schedule
 from tests import golden
 from tests.interop.tensor2tensor.run import (
     T2TRun,
@@ -178,13 +179,17 @@ def test_logits_equal_tensor2tensor(shared_dir, tmp_path, case):
     assert report.table_rows == arrays["logits"].shape[-1]
 
 
-def test_checkpoint_without_moments_starts_with_zero_moments(shared_dir, tmp_path):
+def test_checkpoint_without_moments_starts_with_a_new_warm_up(shared_dir, tmp_path):
     arrays = golden.load(shared_dir / "t2t/golden/v1_postnorm.npz")
     report, directory = import_run(write_run(tmp_path, arrays, 203), tmp_path / "model")
     assert report.source.adam == "the checkpoint contains no moments"
     assert f"Adam will start with zero moments: {report.source.adam}" in report.text()
+    assert "is of step 150; further training begins at step 0" in report.text()
+    schedule = Schedule.from_hparams(report.source.hparams)
+    assert float(schedule(0)) == pytest.approx(0.0003 / 100)
+    assert float(schedule(99)) == pytest.approx(0.0003)
     checkpoint = directory.checkpoint()
-    assert checkpoint.has_optimizer and checkpoint.step == 150
+    assert checkpoint.has_optimizer and checkpoint.step == 0
     optimizer = checkpoint.tensors("optimizer")
     for name in optimizer.shapes():
         assert not optimizer.read(name).any()
