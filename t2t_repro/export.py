@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro.command_line import cli, model_flags
-from t2t_repro.runs.run_metadata import require_model
+from t2t_repro.runs.run_metadata import META_FILE, require_model
 from t2t_repro.serving.exports import FORMATS
 from t2t_repro.serving.exports.export_format import ExportFormat, ExportOptions
 from t2t_repro.serving.server_files import default_model_name
@@ -51,7 +51,7 @@ def _parser() -> cli.ArgumentParser:
         choices=("text", "ids"),
         default="text",
         help="input and output of a SavedModel: text, or ids, which any TensorFlow "
-        "runtime supports (default: text)",
+        "runtime supports",
     )
     model_flags.add_calibration_flag(parser)
     parser.add_argument(
@@ -88,6 +88,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     chosen = _chosen_format(args)
     model_dir, export_dir = Path(args.model_dir), Path(args.export_dir)
     require_model(model_dir)
+    if (export_dir / META_FILE).exists():
+        raise UserError(
+            f"--export_dir {export_dir} is a model directory; name another folder"
+        )
     model_name = args.model_name or default_model_name(model_dir)
     chosen.check_folder(export_dir, model_name)
     # The graph must not depend on the exporting machine; few servers have GPUs.

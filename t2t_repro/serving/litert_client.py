@@ -17,6 +17,7 @@ translations equal those of t2t_repro with tensor2tensor's or Marian's search.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -213,7 +214,10 @@ def _best(totals: np.ndarray, count: int) -> list[tuple[float, int, int]]:
 
 
 def main() -> None:
-    """Translates standard input line by line."""
+    """Translates standard input line by line; the only flag is --help."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     try:
         translator = LiteRTTranslator(Path(__file__).parent)
     except ImportError as error:

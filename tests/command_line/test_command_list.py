@@ -4,6 +4,9 @@ import dataclasses
 import json
 import re
 
+import pytest
+
+from t2t_repro.command_line.command_list import find_commands
 from t2t_repro.hparams import HParams
 from tests import run_command
 
@@ -28,6 +31,12 @@ def test_the_name_of_a_command_is_answered_with_its_module():
     result = run_command.run("__main__", "trian")
     assert result.err == "error: no command is called 'trian'; did you mean 'train'?\n"
     assert result.status == 2
+
+
+@pytest.mark.parametrize("command", find_commands())
+def test_help_prints_each_default_once(command):
+    words = " ".join(run_command.run(command, "--help").out.split())
+    assert not re.search(r"\(default: [^()]*\) \(default: ", words)
 
 
 def test_train_lists_all_hyper_parameters_with_bounds_and_meaning():

@@ -158,3 +158,20 @@ def test_rejects_models_that_it_does_not_support(tmp_path, settings, search, mes
     with pytest.raises(UserError, match=message):
         write_litert(model, None, DecodingConfig(**search), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_client_describes_itself(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["litert_client.py", "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        litert_client.main()
+    assert stopped.value.code == 0
+    assert "litert_client.py < text.en > text.de" in capsys.readouterr().out
+
+
+def test_no_slice_of_a_step_has_both_an_index_and_a_new_axis(model):
+    steps = LiteRTSteps(model, DecodingConfig(2, extra_length=2), SOURCE_LENGTH)
+    graph = steps.functions["step"].get_concrete_function().graph
+    slices = [each for each in graph.get_operations() if each.type == "StridedSlice"]
+    assert slices
+    masks = ("shrink_axis_mask", "new_axis_mask")
+    assert not [each for each in slices if all(map(each.get_attr, masks))]
