@@ -202,7 +202,8 @@ class LiteRTSteps(tf.Module):
         keys, values = [], []
         for number, layer in enumerate(self._layers):
             past = self_keys[number], self_values[number]
-            memory = memory_keys[number, None], memory_values[number, None]
+            # OpenVINO misreads an index and a new axis in one slice.
+            memory = memory_keys[number][None], memory_values[number][None]
             x, key, value = self._layer_step(
                 layer, x, past, (is_new, is_visible), (*memory, memory_mask)
             )
