@@ -1,4 +1,4 @@
-"""Training loss: label-smoothed cross entropy (paper section 5.4)."""
+"""Label-smoothed cross entropy (paper section 5.4), and accuracy, without padding."""
 
 from typing import Any
 
@@ -59,11 +59,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         Returns:
             float32 (), nats per token.
         """
-        weight = ops.cast(non_padding(y_true), "float32")
-        if sample_weight is not None:
-            factor = ops.cast(sample_weight, "float32")
-            weight = weight * (factor if len(factor.shape) == 2 else factor[:, None])
-        return super().__call__(y_true, y_pred, weight)
+        return super().__call__(y_true, y_pred, _token_weights(y_true, sample_weight))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Computes the loss of each position, including padding.
@@ -115,3 +111,42 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
             "form": self.form,
             "without_padding": self.without_padding,
         }
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
+    """Keras metric: fraction of non-padding tokens that have the largest logit.
+
+    Keras's own "accuracy" also counts padding. Equals tensor2tensor
+    utils/metrics.py:padded_accuracy.
+
+    Args:
+        name: Name of the metric in the logs of `fit`.
+        dtype: Data type of the result.
+    """
+
+    def __init__(self, name: str = "masked_accuracy", dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Any:
+        """Adds the tokens of a batch; padding has weight 0.
+
+        Args:
+            y_true: int32 (batch, target), 0 is PAD.
+            y_pred: float (batch, target, V), logits.
+            sample_weight: float (batch,) or (batch, target); None weights all tokens
+                equally.
+        """
+        weight = _token_weights(y_true, sample_weight)
+        return super().update_state(y_true, y_pred, weight)
+
+
+def _token_weights(y_true: Tensor, sample_weight: Tensor | None) -> Tensor:
+    """Returns the weight of each token, float32 (batch, target), 0 for padding."""
+    weight = ops.cast(non_padding(y_true), "float32")
+    if sample_weight is None:
+        return weight
+    factor = ops.cast(sample_weight, "float32")
+    return weight * (factor if len(factor.shape) == 2 else factor[:, None])

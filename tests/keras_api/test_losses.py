@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import t2t_repro
-from tests.keras_api.pairs import TARGETS, by_hand
+from tests.keras_api.pairs import PAIRS, TARGETS, by_hand, small
 
 
 def test_the_loss_of_two_tokens_equals_arithmetic_by_hand():
@@ -48,3 +48,29 @@ def test_the_loss_can_be_recreated_from_its_config():
     serialized = keras.saving.serialize_keras_object(loss)
     again = keras.saving.deserialize_keras_object(serialized)
     assert again.get_config() == config
+
+
+def test_masked_accuracy_counts_neither_padding_nor_tokens_of_weight_zero():
+    # The largest logits are of tokens 1, 2, 2, 0 and 2, 1, 0, 0.
+    targets = np.array([[1, 2, 1, 0], [2, 1, 0, 0]])
+    logits = np.eye(3, dtype="float32")[[[1, 2, 2, 0], [2, 1, 0, 0]]]
+    metric = t2t_repro.losses.MaskedAccuracy()
+    metric.update_state(targets, logits)
+    assert float(metric.result()) == pytest.approx(4 / 5)
+    metric.reset_state()
+    metric.update_state(targets, logits, np.array([1.0, 0.0]))
+    assert float(metric.result()) == pytest.approx(2 / 3)
+
+
+def test_compiled_masked_accuracy_is_saved_with_the_model(tmp_path):
+    model = small()
+    loss = t2t_repro.losses.LabelSmoothedCrossEntropy()
+    model.compile("adam", loss, metrics=[t2t_repro.losses.MaskedAccuracy()])
+    before = model.evaluate(PAIRS, TARGETS, return_dict=True, verbose=0)
+    best = np.argmax(model(PAIRS), -1)
+    expected = (best == TARGETS)[TARGETS != 0].mean()
+    assert before["masked_accuracy"] == pytest.approx(expected, rel=1e-6)
+    model.save(tmp_path / "m.keras")
+    again = keras.models.load_model(tmp_path / "m.keras")
+    after = again.evaluate(PAIRS, TARGETS, return_dict=True, verbose=0)
+    assert after == pytest.approx(before, rel=1e-6)
