@@ -7,7 +7,7 @@
 
 The first command draws six figures, as PNG and SVG, in seconds. `heads` and
 `norm_order` take longer and must be selected. The figures require Matplotlib (`pip
-install t2t_repro[figures]`).
+install ".[figures]"`).
 """
 
 import importlib

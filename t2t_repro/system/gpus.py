@@ -14,7 +14,7 @@ _LIST = "import tensorflow as tf; tf.config.list_physical_devices('GPU')"
 # library. "Could not find cuda drivers" is not listed: TensorFlow logs it whenever
 # CUDA's runtime is missing, with or without a driver.
 _REMEDIES = {
-    "Cannot dlopen some GPU libraries": 'pip install "t2t_repro[cuda]"',
+    "Cannot dlopen some GPU libraries": 'pip install "tensorflow[and-cuda]"',
     # libcuda.so.1 is missing.
     "cuInit: UNKNOWN ERROR (303)": "install NVIDIA's driver (in a container, run it "
     "with --gpus all)",

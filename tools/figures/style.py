@@ -54,7 +54,7 @@ def check_folder(output_dir: str) -> Path:
     if folder.exists() and not folder.is_dir():
         raise UserError(f"--output_dir {folder} is a file; give a folder")
     if not find_spec("matplotlib"):
-        raise UserError("Matplotlib is missing; run pip install 't2t_repro[figures]'")
+        raise UserError("Matplotlib is missing; run pip install matplotlib")
     return folder
 
 
