@@ -2,11 +2,11 @@
 
 CTranslate2 (github.com/OpenNMT/CTranslate2) runs the same Transformer without
 TensorFlow. Its inputs and outputs are pieces instead of text, so the export includes
-the vocabulary file, which a tokenizer can load. Its length penalty has a different
-formula: scores and translations agree only for `length_penalty=0` and `alpha=0`, with
-`min_decoding_length=0` (default: 1). CTranslate2 can generate PAD, which this package
-never does; `suppress_sequences=[["<pad>"]]`, with the vocabulary's first piece,
-prevents it.
+the vocabulary file and `plain_tokenizer.py`, which reads it. Its length penalty has a
+different formula: scores and translations agree only for `length_penalty=0` and
+`alpha=0`, with `min_decoding_length=0` (default: 1). CTranslate2 can generate PAD,
+which this package never does; `suppress_sequences=[["<pad>"]]`, with the vocabulary's
+first piece, prevents it.
 """
 
 from __future__ import annotations
@@ -91,8 +91,9 @@ def write_ctranslate2(
     spec.validate()
     spec.optimize(None if quantization == "float32" else quantization)
     with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save(folder)
-        spec.register_file(str(Path(folder) / tokenizer.file_name))
+        tokenizer.save_for_clients(folder)
+        for path in Path(folder).iterdir():
+            spec.register_file(str(path))
         spec.save(str(output_dir))
 
 
@@ -113,8 +114,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
         from ctranslate2.specs import TransformerSpec, common_spec
     except ImportError:
         raise UserError(
-            "CTranslate2 is not installed; install it with pip install "
-            "'t2t_repro[ctranslate2]'"
+            "CTranslate2 is not installed; run pip install 'ctranslate2>=4.8,<5'"
         ) from None
     SUPPORTED.check_model(model)
     first = model.encoder.layer_0

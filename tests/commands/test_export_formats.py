@@ -28,7 +28,6 @@ from t2t_repro.serving.exports import (
 )
 from t2t_repro.serving.litert_client import LiteRTTranslator
 from t2t_repro.tokenizers import plain_tokenizer
-from t2t_repro.tokenizers.load import load_tokenizer
 from tests import in_browser, run_command, tiny
 from tests.docs.blocks import blocks
 from tests.runs.directories import provenance
@@ -62,6 +61,14 @@ def model_dir_of(tmp_path_factory):
     return create
 
 
+def run_python(folder, *arguments):
+    """Runs Python next to a moved export, in a process without this package."""
+    settings = {"capture_output": True, "encoding": "utf-8", "env": {}}
+    command = [sys.executable, *arguments]
+    cwd = folder.parents[1]
+    return subprocess.run(command, input=TEXT, cwd=cwd, check=False, **settings)
+
+
 def call_saved_model(folder, _):
     signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
     outputs = signature(text=tf.constant(LINES))["translations"]
@@ -77,21 +84,13 @@ def call_ids(folder, _):
 
 
 def call_ctranslate2(folder, _):
-    ctranslate2 = pytest.importorskip("ctranslate2")
-    tokenizer = load_tokenizer(folder)
-    names = tokenizer.pieces
-    translator = ctranslate2.Translator(str(folder), intra_threads=1)
-    texts = []
-    for row in tokenizer.encode(tf.constant(LINES)).to_list():
-        (result,) = translator.translate_batch(
-            [[names[number] for number in row[:-1]]],
-            beam_size=1,
-            min_decoding_length=0,
-            max_decoding_length=len(row) + 3,
-        )
-        ids = [names.index(piece) for piece in result.hypotheses[0]]
-        texts.append(tokenizer.decode(tf.ragged.constant([ids], tf.int32)))
-    return [text.numpy()[0].decode() for text in texts]
+    """Runs the page's code in a process without this package."""
+    pytest.importorskip("ctranslate2")
+    (example,) = (b for b in blocks("python") if "exported_ctranslate2" in b.text)
+    loop = "for line in sys.stdin:\n    print(translate(line.rstrip(), 1, 0, 3))\n"
+    process = run_python(folder, "-c", f"{example.text}\n{loop}")
+    assert process.returncode == 0, process.stderr
+    return process.stdout.split("\n")[1:-1]
 
 
 def call_keras_hub(folder, _):
@@ -105,25 +104,18 @@ def call_keras_hub(folder, _):
 
 def call_litert(folder, _):
     """Runs the client in processes without this package, and in this process."""
-
-    def run_python(*arguments):
-        settings = {"capture_output": True, "encoding": "utf-8", "env": {}}
-        command = [sys.executable, *arguments]
-        cwd = folder.parents[1]
-        return subprocess.run(command, input=TEXT, cwd=cwd, check=False, **settings)
-
     # TensorFlow contains an interpreter, too.
     interpreter = tf.lite.Interpreter(str(folder / LITERT.file))
     client = LiteRTTranslator(folder, interpreter)
     texts = [client.translate(line) for line in LINES]
-    process = run_python("exported_litert/1/litert_client.py")
+    process = run_python(folder, "exported_litert/1/litert_client.py")
     if importlib.util.find_spec("ai_edge_litert") is None:
         line = "error: ai-edge-litert is not installed; run pip install ai-edge-litert"
         assert (process.returncode, process.stderr) == (1, f"{line}\n")
         return texts
     assert process.stdout.split("\n")[:-1] == texts, process.stderr
     (example,) = (b for b in blocks("python") if "exported_litert" in b.text)
-    process = run_python("-c", example.text)
+    process = run_python(folder, "-c", example.text)
     assert process.returncode == 0, process.stderr
     assert process.stdout.count("\n") == 1
     return texts

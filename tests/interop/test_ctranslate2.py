@@ -135,6 +135,7 @@ def test_export_has_the_expected_files_and_configuration(request, kind, tmp_path
         "model.bin",
         "config.json",
         "shared_vocabulary.json",
+        "plain_tokenizer.py",
         tokenizer.file_name,
     }
     config = json.loads((tmp_path / "config.json").read_text())
@@ -222,5 +223,5 @@ def test_missing_ctranslate2_error_contains_the_pip_command(
 ):
     monkeypatch.setitem(__import__("sys").modules, "ctranslate2.specs", None)
     model = small.random_model(tokenizer.vocab_size)
-    with pytest.raises(UserError, match=r"pip install 't2t_repro\[ctranslate2\]'"):
+    with pytest.raises(UserError, match=r"pip install 'ctranslate2>=4.8,<5'"):
         write_ctranslate2(model, tokenizer, tmp_path)
