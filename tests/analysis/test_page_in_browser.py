@@ -70,7 +70,7 @@ def test_click_on_query_shows_its_weights(page, inspected):
     assert_lines(page, lines_of(weights, 1, range(2)))
     assert at(page, "queries-1").get_attribute("aria-selected") == "true"
     name = inspected[0].name(inspected[0].source[int(expected.argmax())])
-    assert f"is predicted from “{name}” {100 * expected.max():.1f} %" in (
+    assert f"is predicted from “\u2068{name}\u2069” {100 * expected.max():.1f} %" in (
         at(page, "status").text
     )
     # A second click clears the selection: only the strongest lines remain.
@@ -237,3 +237,24 @@ def test_beam_tree_can_be_navigated(page, inspected):
     assert f" {number} " in label.split(":")[0]
     page.switch_to.active_element.send_keys(Keys.END)
     assert "It is the result." in at(page, "beam-status").text
+
+
+def test_right_to_left_words_have_their_direction(page):
+    """The mark of a word's beginning is right of the word's last letter."""
+    marks = page.execute_script(
+        "const word = '\u2581\u05e9\u05dc\u05d5\u05dd.';"
+        "KINDS.cross.queries[0] = BEAM.nodes[1].name = word;"
+        "makeColumns(); makeTree();"
+        "const name = document.querySelector('#queries-0 .name');"
+        "const range = document.createRange();"
+        "const text = name.lastChild;"
+        "range.setStart(text, text.length - 1); range.setEnd(text, text.length);"
+        "const node = document.querySelector('#node-1 text');"
+        "const mark = node.textContent.indexOf(word);"
+        "const left = (at) => node.getExtentOfChar(at).x;"
+        "return [[name.firstChild.getBoundingClientRect().left,"
+        "  range.getBoundingClientRect().left],"
+        " [left(mark), left(mark + word.length - 1)]]"
+    )
+    for mark, last in marks:
+        assert mark > last

@@ -32,13 +32,13 @@ def call(page, method, *values):
 class Live:
     """Random model with weights rounded as in the page, its tokenizer and its page."""
 
-    def __init__(self, browser, folder, kind="sentencepiece", **settings):
+    def __init__(self, browser, folder, kind="sentencepiece", lines=(), **settings):
         self.hparams = HParams(
             **(SIZES | settings), beam_size=3, decode_extra_length=6, vocab_size=300
         )
         suffix = {"sentencepiece": "model", "wordpiece": "subwords"}[kind]
         path = folder / f"vocab.{suffix}"
-        lines = [line for pair in tiny.pairs("train") for line in pair]
+        lines = [line for pair in tiny.pairs("train") for line in pair] + [*lines]
         size = 300 if kind == "sentencepiece" else 60
         build_vocabulary(kind, lines, size, path)
         self.tokenizer = load_tokenizer(path)

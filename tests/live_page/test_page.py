@@ -1,5 +1,7 @@
 """Tests of the live page's model against the model in Python."""
 
+from urllib.parse import quote, urlencode
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -141,3 +143,57 @@ def rows(values):
         [row[str(n)] for n in range(len(row))] if isinstance(row, dict) else row
         for row in values
     ]
+
+
+def show(live, **settings):
+    """Opens the page with settings and returns the text of the view."""
+    live.page.get("about:blank")
+    live.page.get(f"{live.address}#{urlencode(settings, quote_via=quote)}")
+    WebDriverWait(live.page, 60).until(
+        lambda page: page.find_elements("css selector", "#view h2")
+    )
+    return at(live.page, "view").text
+
+
+def test_page_says_what_it_shows(browser, shared_live, tmp_path):
+    assert "A bar marks the beginning" in show(shared_live, text="one")
+    assert " future tokens" not in show(shared_live, view="attention")
+    assert " future tokens" in show(shared_live, view="attention", kind="decoder/self")
+    assert "logits = x E" in show(
+        shared_live, view="architecture", block="decoder/logits"
+    )
+    show(shared_live, text=" ")
+    assert at(browser, "translation").text == "Type a sentence."
+    pieces = Live(browser, tmp_path, "wordpiece", norm="pre")
+    assert "An underscore marks the end" in show(pieces, text="one")
+    assert "x + Sublayer(LayerNorm(x))" in show(
+        pieces, view="architecture", block="encoder/self_residual"
+    )
+
+
+def test_only_shares_of_zero_are_shown_as_zero(live):
+    shares = [0, 1e-9, 4e-5, 5e-4, 0.0123, 0.5, 1]
+    texts = live.page.execute_script("return arguments[0].map(percent)", shares)
+    assert " ".join(texts) == "0.0 % < 0.01 % < 0.01 % 0.05 % 1.2 % 50.0 % 100.0 %"
+
+
+def test_right_to_left_text_has_its_direction(browser, tmp_path):
+    live = Live(browser, tmp_path, lines=["שלום."] * 40)
+    show(live, text="שלום.")
+    directions = browser.execute_script(
+        "const words = document.querySelector('.pieces li');"
+        "const [table] = document.querySelectorAll('#view table');"
+        "table.rows[1].lastChild.textContent = words.textContent;"
+        "return [words, table.rows[1].lastChild].map((each) => {"
+        "  const text = each.firstChild;"
+        "  return [0, text.length - 1].map((at) => {"
+        "    const range = document.createRange();"
+        "    range.setStart(text, at);"
+        "    range.setEnd(text, at + 1);"
+        "    return range.getBoundingClientRect().left;"
+        "  });"
+        "})"
+    )
+    # The mark of a word's beginning is right of the word's last letter.
+    for mark, last in directions:
+        assert mark > last

@@ -33,6 +33,12 @@ def numbers(text):
     return [float(match) for match in matches]
 
 
+def value_of(formula, pair):
+    """Evaluates a formula of the page for a pair of 16 channels."""
+    terms = {"\N{MINUS SIGN}": "-", "2i": f"2*{pair}", "d_model": "16", "i": pair}
+    return eval(re.sub("|".join(terms), lambda match: terms[match[0]], formula))
+
+
 # Radians per position of channel pair i, for 16 channels.
 FORMULAS = {
     "sinusoid": lambda i: 10_000 ** (-i / 7),  # T2T: the last timescale is 10,000.
@@ -47,6 +53,8 @@ def test_later_position_is_a_rotation_of_the_earlier_one(browser, tmp_path, posi
     live.assert_scores(tiny.pairs("train")[:2], live.model)
     formulas(live, pos=POS, k=K)
     assert SIZES["d_model"] == 16
+    shown = live.page.find_element("css selector", "#view .formula").text
+    (exponent,) = re.findall(r"ωᵢ = 10000\^\((.*)\)", shown)
     cells = live.page.execute_script(
         "return [...document.querySelectorAll('.circles + .scroll tbody tr')]"
         ".map((row) => [...row.cells].map((cell) => cell.textContent))"
@@ -62,6 +70,7 @@ def test_later_position_is_a_rotation_of_the_earlier_one(browser, tmp_path, posi
     for (pair, rate, angle, *points), circles in zip(cells, drawn, strict=True):
         omega = FORMULAS[position](int(pair))
         assert float(rate) == pytest.approx(omega, rel=1e-3)
+        assert 10_000 ** value_of(exponent, pair) == pytest.approx(omega)
         degrees = math.degrees(K * omega)
         assert numbers(angle) == [pytest.approx(degrees, abs=6e-3)]
         before, after = (

@@ -33,11 +33,11 @@ function drawNode(node, at) {
   const dropped = !node.children.length && !node.ended && node.result === null;
   const kinds = [["best", node.best], ["ended", node.ended], ["dropped", dropped]].filter(([, is]) => is).map(([kind]) => kind);
   // The accessible name begins with the visible text, which speech control requires.
-  const label = at ? `${clipped(node.name)} ${numberOf(node.logProb)} ${numberOf(node.score)}: log probability and score of ${quoted(node.text)}${node.ended ? " with the end token" : ""}, ${fate(node)}` : "start, before the first step";
+  const label = at ? `${isolated(clipped(node.name))} ${numberOf(node.logProb)} ${numberOf(node.score)}: log probability and score of ${quoted(node.text)}${node.ended ? " with the end token" : ""}, ${fate(node)}` : "start, before the first step";
   const middle = x + BOX.width / 2;
   const group = svgElement("g", { id: `node-${at}`, role: "treeitem", "aria-level": node.step + 1, "aria-label": label, "aria-selected": "false", tabindex: -1, class: kinds.join(" ") },
     svgElement("rect", { x, y, width: BOX.width, height: BOX.height, rx: 5 }),
-    svgElement("text", { x: middle, y: y + (at ? 16 : 27), "aria-hidden": "true" }, ...marked(at ? clipped(node.name) : "start", (mark) => svgElement("tspan", { class: "mark" }, mark))));
+    svgElement("text", { x: middle, y: y + (at ? 16 : 27), "aria-hidden": "true" }, "\u2068", ...marked(at ? clipped(node.name) : "start", (mark) => svgElement("tspan", { class: "mark" }, mark)), "\u2069"));
   if (at) {
     group.append(" ", svgElement("text", { x: middle, y: y + 29, class: "number", "aria-hidden": "true" }, numberOf(node.logProb)),
       " ", svgElement("text", { x: middle, y: y + 41, class: "number", "aria-hidden": "true" }, numberOf(node.score)));

@@ -56,9 +56,6 @@ function meanWeight(query, key) {
   return heads.reduce((sum, head) => sum + weight(head, query, key), 0) / heads.length;
 }
 
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
-const quoted = (word) => `“${word}”`;
-
 // Renders SentencePiece's bar at the beginning of a word with `quiet`.
 function marked(word, quiet) {
   return word.length > 1 && word.startsWith("\u2581") ? [quiet("\u2581"), word.slice(1)] : [word];
@@ -67,9 +64,9 @@ function marked(word, quiet) {
 const headColour = (head) => `var(--head-${head % 8})`;
 
 function tableOf(caption, columns, rows) {
-  const heading = (text) => element("th", { scope: "col" }, text);
+  const heading = (text) => element("th", { scope: "col", dir: "auto" }, text);
   const body = rows.map(([first, ...cells]) =>
-    element("tr", {}, element("th", { scope: "row" }, first), ...cells.map((cell) =>
+    element("tr", {}, element("th", { scope: "row", dir: "auto" }, first), ...cells.map((cell) =>
       cell instanceof Node ? cell : element("td", {}, cell))));
   return element("table", {}, element("caption", {}, caption),
     element("thead", {}, element("tr", {}, ...columns.map(heading))),

@@ -11,6 +11,18 @@ function element(name, properties = {}, ...children) {
   return made;
 }
 
+// Encloses a text in Unicode's first strong isolate, so that a sentence in one direction
+// can contain a word in the other.
+const isolated = (text) => `\u2068${text}\u2069`;
+const quoted = (text) => `“${isolated(text)}”`;
+
+// Formats a share in percent. Only a share of zero is shown as zero.
+function percent(share) {
+  const value = 100 * share;
+  if (value > 0 && value < 0.005) return "< 0.01 %";
+  return `${value.toFixed(value > 0 && value < 1 ? 2 : 1)} %`;
+}
+
 function svgElement(name, attributes = {}, ...children) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);

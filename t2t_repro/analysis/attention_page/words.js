@@ -71,7 +71,7 @@ function makeColumns() {
   Object.entries(columns).forEach(([side, list], at) => {
     document.getElementById(`${side}-title`).textContent = titles[at];
     const items = shown()[side].map((word, index) => element("li", { id: `${side}-${index}`, role: "option", tabIndex: index ? -1 : 0, title: word },
-      element("span", { className: "name" }, ...marked(word, (mark) => element("span", { className: "mark" }, mark))), element("span", { className: "percent" })));
+      element("span", { className: "name", dir: "auto" }, ...marked(word, (mark) => element("span", { className: "mark" }, mark))), element("span", { className: "percent" })));
     list.replaceChildren(...items);
   });
 }

@@ -1,23 +1,43 @@
 "use strict";
 // Clickable figure 1: each block shows its formula, its shape and its tensor.
 
+// Radians per position of the pair i of channels, as `sinusoidRates` computes them.
+const RATES = {
+  sinusoid: "ωᵢ = 10000^(−i/(d_model/2 − 1))",
+  sinusoid_halves: "ωᵢ = 10000^(−2i/d_model)",
+  sinusoid_paper: "ωᵢ = 10000^(−2i/d_model)",
+};
+const POSITIONS = CONFIG.position in RATES
+  ? [`sin(pos·ωᵢ), cos(pos·ωᵢ); ${RATES[CONFIG.position]}`, "Sines and cosines of many wavelengths encode the position of each token. Without them, the model could not use word order."]
+  : CONFIG.position === "learned"
+    ? ["x + P[pos]", "A learned vector for each position is added. Without it, the model could not use word order."]
+    : ["x", "This model has no positional encoding."];
+const hasWeights = (name) => MODEL.index.some(([each]) => each === name);
+const TARGET_SPACE = hasWeights("target_space/table") ? " A learned vector of the target language is added to all positions, as in tensor2tensor." : "";
+const EMBEDDING = CONFIG.scaleEmbeddings ? "√d_model · E" : "E";
+const [ADD_AND_NORM, RESIDUAL, LAST] = CONFIG.norm === "pre"
+  ? ["x + Sublayer(LayerNorm(x))", "The input of the sub-layer is normalized at each position to mean 0 and variance 1 before it, and then added to its output.", "LayerNorm(x)"]
+  : ["LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output, and each position is normalized to mean 0 and variance 1.", "x"];
+const multiHead = (mask) => `Concat(head₁, …, headₕ) W_O; headᵢ = softmax(Qᵢ Kᵢᵀ / √dₖ${mask}) Vᵢ`;
+const FEED_FORWARD = ["max(0, x W₁ + b₁) W₂ + b₂", "A two-layer network is applied to each position separately."];
+
 // [block, title, column, row, formula, description, tensor(layer)]; rows count upwards as in figure 1.
 const BLOCKS = [
-  ["encoder/embedding", "Input embedding", 0, 0, "√d_model · E[token]", "Each token becomes a vector: a row of the learned embedding table.", () => "input/embedded"],
-  ["encoder/positions", "+ positions", 0, 1, "sin(pos / 10000^(2i/d_model)), cos(…)", "Sines and cosines of many wavelengths encode the position of each token. Without them, the model could not use word order.", () => "input/output"],
-  ["encoder/self_attention", "Self-attention", 0, 2, "Concat(head₁, …, headₕ) W_O", "Each token attends to all tokens of the source and takes a weighted sum of their values.", (n) => `encoder/layer_${n}/self_attention/output`],
-  ["encoder/self_residual", "Add & norm", 0, 3, "LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output, and each position is normalized to mean 0 and variance 1.", (n) => `encoder/layer_${n}/self_attention_residual/output`],
-  ["encoder/feed_forward", "Feed forward", 0, 4, "max(0, x W₁ + b₁) W₂ + b₂", "A two-layer network is applied to each position separately.", (n) => `encoder/layer_${n}/feed_forward/output`],
-  ["encoder/feed_residual", "Add & norm", 0, 5, "LayerNorm(x + Sublayer(x))", "The input of the feed-forward network is added to its output and normalized. This is the output of the layer.", (n) => `encoder/layer_${n}/feed_forward_residual/output`],
-  ["decoder/embedding", "Output embedding", 1, 0, "√d_model · E[previous token]", "The translation so far, shifted right by one position. The first input is a vector of zeros.", () => "target/embedded"],
-  ["decoder/positions", "+ positions", 1, 1, "sin(pos / 10000^(2i/d_model)), cos(…)", "The same positional encoding for the translation.", () => "target/output"],
-  ["decoder/self_attention", "Masked self-attention", 1, 2, "softmax(Q Kᵀ / √dₖ + mask) V", "Each position attends to the preceding tokens only.", (n) => `decoder/layer_${n}/self_attention/output`],
-  ["decoder/self_residual", "Add & norm", 1, 3, "LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output and normalized.", (n) => `decoder/layer_${n}/self_attention_residual/output`],
-  ["decoder/cross_attention", "Cross-attention", 1, 4, "softmax(Q Kᵀ / √dₖ) V", "Queries come from the translation, keys and values from the encoder output: the decoder attends to the source.", (n) => `decoder/layer_${n}/cross_attention/output`],
-  ["decoder/cross_residual", "Add & norm", 1, 5, "LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output and normalized.", (n) => `decoder/layer_${n}/cross_attention_residual/output`],
-  ["decoder/feed_forward", "Feed forward", 1, 6, "max(0, x W₁ + b₁) W₂ + b₂", "A two-layer network is applied to each position separately.", (n) => `decoder/layer_${n}/feed_forward/output`],
-  ["decoder/feed_residual", "Add & norm", 1, 7, "LayerNorm(x + Sublayer(x))", "The output of the layer.", (n) => `decoder/layer_${n}/feed_forward_residual/output`],
-  ["decoder/logits", "Linear & softmax", 1, 8, "softmax(x Eᵀ)", "The dot product with each row of the embedding table, and a softmax: a probability for each token of the vocabulary.", () => "logits"],
+  ["encoder/embedding", "Input embedding", 0, 0, `${EMBEDDING}[token]`, "Each token becomes a vector: a row of the learned embedding table.", () => "input/embedded"],
+  ["encoder/positions", "+ positions", 0, 1, POSITIONS[0], POSITIONS[1] + TARGET_SPACE, () => "input/output"],
+  ["encoder/self_attention", "Self-attention", 0, 2, multiHead(""), "Each token attends to all tokens of the source and takes a weighted sum of their values.", (n) => `encoder/layer_${n}/self_attention/output`],
+  ["encoder/self_residual", "Add & norm", 0, 3, ADD_AND_NORM, RESIDUAL, (n) => `encoder/layer_${n}/self_attention_residual/output`],
+  ["encoder/feed_forward", "Feed forward", 0, 4, ...FEED_FORWARD, (n) => `encoder/layer_${n}/feed_forward/output`],
+  ["encoder/feed_residual", "Add & norm", 0, 5, ADD_AND_NORM, `${RESIDUAL} This is the output of the layer.`, (n) => `encoder/layer_${n}/feed_forward_residual/output`],
+  ["decoder/embedding", "Output embedding", 1, 0, `${EMBEDDING}[previous token]`, "The translation so far, shifted right by one position. The first input is a vector of zeros.", () => "target/embedded"],
+  ["decoder/positions", "+ positions", 1, 1, ...POSITIONS, () => "target/output"],
+  ["decoder/self_attention", "Masked self-attention", 1, 2, multiHead(" + mask"), "Each position attends to itself and to the preceding positions only.", (n) => `decoder/layer_${n}/self_attention/output`],
+  ["decoder/self_residual", "Add & norm", 1, 3, ADD_AND_NORM, RESIDUAL, (n) => `decoder/layer_${n}/self_attention_residual/output`],
+  ["decoder/cross_attention", "Cross-attention", 1, 4, multiHead(""), "Queries come from the translation, keys and values from the encoder output: the decoder attends to the source.", (n) => `decoder/layer_${n}/cross_attention/output`],
+  ["decoder/cross_residual", "Add & norm", 1, 5, ADD_AND_NORM, RESIDUAL, (n) => `decoder/layer_${n}/cross_attention_residual/output`],
+  ["decoder/feed_forward", "Feed forward", 1, 6, ...FEED_FORWARD, (n) => `decoder/layer_${n}/feed_forward/output`],
+  ["decoder/feed_residual", "Add & norm", 1, 7, ADD_AND_NORM, `${RESIDUAL} This is the output of the layer.`, (n) => `decoder/layer_${n}/feed_forward_residual/output`],
+  ["decoder/logits", "Linear & softmax", 1, 8, `logits = ${LAST} Eᵀ; probabilities = softmax(logits)`, `The dot product with each row of the ${hasWeights("softmax/table") ? "softmax's own" : "embedding"} table is the logit of a token of the vocabulary. The output below contains the logits; their softmax gives the probabilities.`, () => "logits"],
 ];
 
 function figure(redraw) {
@@ -72,8 +92,8 @@ async function architectureView(into, redraw) {
     formula(written), paragraph(told),
     element("div", { className: "controls" },
       choice("layer", Array.from({ length: layers }, (_, n) => [n, String(n + 1)]), layer, chooseNumber("layer")),
-      choice("token", rowNames.map((name, at) => [at, `${at + 1}: ${name}`]), word, chooseNumber("word"))),
-    paragraph(`Output for this sentence: ${rows.length} positions × ${rows[0].length} channels, one row per position.`),
+      choice(side === "encoder" ? "token" : "predicted token", rowNames.map((name, at) => [at, `${at + 1}: ${isolated(name)}`]), word, chooseNumber("word"))),
+    paragraph(`Output for this sentence: ${rows.length} positions × ${rows[0].length} ${block === "decoder/logits" ? "tokens of the vocabulary" : "channels"}, one row per position.`),
     ...picture(`Output of ${title}`, rows, rowNames));
   const path = BLOCKS.filter(([name]) => name.startsWith(side) && name !== "decoder/logits");
   const values = path.map(([, , , , , , of]) => seen[of(layer)][word]);
@@ -83,7 +103,7 @@ async function architectureView(into, redraw) {
     shownNote(),
     element("div", { className: "split" }, figure(redraw), opened),
     heading("Follow a token"),
-    paragraph(`The vector of “${rowNames[word]}” in layer ${layer + 1} of the ${side}: one row per block, in the order of computation.`),
+    paragraph(`The vector ${side === "encoder" ? "of" : "that predicts"} ${quoted(rowNames[word])} in layer ${layer + 1} of the ${side}: one row per block, in the order of computation.`),
     ...picture("The token's vector after each block", values, path.map(([, name]) => name)),
     tableOf("The token's vector after each block", ["after", "norm of the vector", "first channels"], path.map(([, name], at) => [name, number(size(values[at])), Array.from(values[at].slice(0, 4), (value) => number(value, 2)).join("  ")])),
   );

@@ -3,7 +3,6 @@
 
 const MINUS = "\u2212";
 const number = (value, digits = 3) => value.toFixed(digits).replace("-", MINUS);
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const paragraph = (text, className = "") => element("p", { className }, text);
 const heading = (text) => element("h2", {}, text);
 const unreadNote = (what, unread) => `${what} is too long: its last ${unread} subwords were not read`;
@@ -11,10 +10,10 @@ const formula = (text) => element("p", { className: "formula" }, text);
 
 function tableOf(caption, columns, rows, className = "") {
   // Numbers are right-aligned, words left-aligned.
-  const kind = (cell) => ({ className: /^[\u2212\d]/.test(cell) ? "" : "words" });
+  const kind = (cell) => ({ className: /^([\u2212\d]|< )/.test(cell) ? "" : "words", dir: "auto" });
   const head = columns.map((text, at) => element("th", { scope: "col", ...kind(at && rows.length ? rows[0][at] : "") }, text));
   const body = rows.map(([first, ...cells]) =>
-    element("tr", {}, element("th", { scope: "row" }, first), ...cells.map((cell) => element("td", kind(cell), cell))));
+    element("tr", {}, element("th", { scope: "row", dir: "auto" }, first), ...cells.map((cell) => element("td", kind(cell), cell))));
   const table = element("table", { className }, element("caption", {}, caption),
     element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
   return element("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": caption }, table);

@@ -61,7 +61,7 @@ function rotationPart() {
   draw();
   return [
     heading("Relative positions as rotations"),
-    formula("PE(pos + k) = R(k·ω) PE(pos), R(a) = (cos a, −sin a; sin a, cos a)"),
+    formula(`PE(pos + k) = R(k·ω) PE(pos), R(a) = (cos a, −sin a; sin a, cos a); ${RATES[CONFIG.position]}`),
     paragraph("Each pair of channels, cosine and sine of pos·ω, is a point on a circle. Moving by k positions rotates it by k·ω, independent of pos. This linear map depends only on k, which allows attention by relative position. The first pairs rotate fast, the last ones very slowly. Position pos is gray, position pos + k is blue."),
     element("div", { className: "controls" },
       slider("pos", { min: 0, max: 100, step: 1, value: chosen.pos }, change("pos")),

@@ -32,12 +32,12 @@ async function draw(focus = null) {
 }
 
 function drawResult() {
-  const { translation, score, tokens, unread } = found.result;
+  const { source, translation, score, tokens, unread } = found.result;
   const cut = unread ? `; ${unreadNote("the text", unread)}` : "";
   const sentences = [...new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(chosen.text)].filter(({ segment }) => segment.trim());
   const several = sentences.length > 1 ? "; the model reads the text as one sentence and may translate only a part of it" : "";
-  document.getElementById("translation").textContent = translation || "\u2014";
-  document.getElementById("summary").textContent = `score ${number(score)}, ${tokens} tokens${found.prefix.length ? ", with the prefix that you chose" : ""}${cut}${several}`;
+  document.getElementById("translation").textContent = source.length ? translation || "\u2014" : "Type a sentence.";
+  document.getElementById("summary").textContent = source.length ? `score ${number(score)}, ${tokens} tokens${found.prefix.length ? ", with the prefix that you chose" : ""}${cut}${several}` : "";
   draw();
 }
 

@@ -3,6 +3,11 @@
 
 let shownStep = 0;
 
+const MARKS = {
+  SentencePiece: "A bar marks the beginning of a word.",
+  "word pieces": "An underscore marks the end of a word or of a run of other characters.",
+};
+
 function translateView(into, redraw) {
   const { sourceNames, names, steps, results } = found.result;
   const again = (key) => (value) => {
@@ -10,10 +15,10 @@ function translateView(into, redraw) {
     writeAddress();
     retranslate(drawResult);
   };
-  const pieces = (list) => element("ul", { className: "pieces" }, ...list.map((name) => element("li", {}, name)));
+  const pieces = (list) => element("ul", { className: "pieces" }, ...list.map((name) => element("li", { dir: "auto" }, name)));
   into.append(
     heading("Subwords"),
-    paragraph("The text is split into subwords of the model's vocabulary. A bar marks the beginning of a word. The last token marks the end of the sentence."),
+    paragraph(`The text is split into subwords of the model's vocabulary. ${MARKS[MODEL.tokenizer.kind]} The last token marks the end of the sentence.`),
     pieces(sourceNames),
     heading("Beam search"),
     paragraph("At each step, beam search keeps the best partial translations (section 6.1). Because longer texts have lower probabilities, the score divides the log probability by a length penalty."),
@@ -38,7 +43,7 @@ function translateView(into, redraw) {
     const table = tableOf(`Step ${shownStep + 1} of ${steps.length}: the best candidates`, ["token", "probability", "total log probability", "score", "text so far"],
       candidates.map((each) => [force(each), percent(Math.exp(each.stepLogProb)), number(each.logProb), number(each.score), each.text]));
     [...table.querySelectorAll("tbody tr")].forEach((row, at) => row.classList.toggle("win", candidates[at].ids.join() === best));
-    stage.replaceChildren(table, paragraph(finished.length ? `Finished hypotheses: ${finished.map((each) => `“${each.text}” (${number(each.score)})`).join(", ")}.` : "There are no finished hypotheses yet.", "quiet"));
+    stage.replaceChildren(table, paragraph(finished.length ? `Finished hypotheses: ${finished.map((each) => `${quoted(each.text)} (${number(each.score)})`).join(", ")}.` : "There are no finished hypotheses yet.", "quiet"));
   };
   const release = element("button", { type: "button", hidden: !found.prefix.length }, "Remove the chosen prefix");
   release.addEventListener("click", () => {

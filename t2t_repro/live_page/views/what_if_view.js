@@ -74,6 +74,6 @@ async function whatIfView(into, redraw) {
     element("label", { className: "field", htmlFor: "reference" }, "Reference translation"), given,
     element("p", { hidden: !unread }, `${unreadNote("The reference", unread)}.`),
     paragraph("During training, the decoder reads the reference translation, shifted right by one position, and predicts all tokens in parallel, each from the preceding tokens of the reference. The loss of a token is the negative logarithm of its probability."),
-    tableOf("Loss of each token of the reference, in nats", ["input", "target", "prediction", "loss", "loss, changed model"], before.map((each, at) => [at ? before[at - 1].name : "(start)", each.name, `${each.best} (${percent(Math.exp(each.bestLogProb))})`, number(-each.logProb), number(-after[at].logProb)])),
+    tableOf("Loss of each token of the reference, in nats", ["input", "target", "prediction", "loss", "loss, changed model"], before.map((each, at) => [at ? before[at - 1].name : "(start)", each.name, `${isolated(each.best)} (${percent(Math.exp(each.bestLogProb))})`, number(-each.logProb), number(-after[at].logProb)])),
   );
 }
