@@ -65,6 +65,7 @@ def insert(
     target = [match[0] for match in matches]
     words = re.findall(WORD, source)
     links = _Links(words, target, pairs)
+    (first, last), (source_first, source_last) = map(_trim, (target, words))
     order = list(_place(placeholders, links, 0, len(placeholders), 0, len(target)))
     unnumbered = {n for n, p in enumerate(placeholders) if _UNNUMBERED.match(p.text)}
     in_order = iter(sorted(unnumbered))
@@ -81,16 +82,20 @@ def insert(
         if spaced:
             return " "
         space = each.after if is_after else each.before
+        word = gap if is_after else gap - 1
+        # Outside of all words in both lines, the source determines the space.
+        if is_after:
+            marks, source_marks = first - gap, source_first - each.word
+        else:
+            marks, source_marks = gap - last, each.word - source_last
+        if marks >= 0 and source_marks >= 0:
+            # Without the mark that separates them, it would be attached to a word.
+            is_missing = source_marks and not marks
+            if not (_is_unspaced(target[word]) if space else is_missing):
+                return space
         if each.partner is not None:
             return space if is_after == (each.partner > n) else between
-        word = gap if is_after else gap - 1
         if not space and (each.word + word - gap, word) in links.pairs:
-            return ""
-        # Only punctuation is between the placeholder and this end of both lines.
-        outer = [*words[: each.word], *target[:gap]]
-        if not is_after:
-            outer = [*words[each.word :], *target[gap:]]
-        if not space and all(map(_is_mark, outer)):
             return ""
         # An opening mark is attached to the next word, a closing one to the last word.
         attached = _is_mark(target[word])
@@ -214,6 +219,12 @@ def _align_marks(source: Sequence[str], target: Sequence[str]) -> set[tuple[int,
 
 def _is_mark(word: str) -> bool:
     return not any(map(str.isalnum, word))
+
+
+def _trim(words: Sequence[str]) -> tuple[int, int]:
+    """Returns the range of the words without the marks at both ends."""
+    numbers = [n for n, word in enumerate(words) if not _is_mark(word)]
+    return (numbers[0], numbers[-1] + 1) if numbers else (len(words), 0)
 
 
 def _is_unspaced(word: str) -> bool:

@@ -109,6 +109,11 @@ SWAP = {(0, 1), (1, 0)}
         ("{0}one two", "zwei eins", SWAP, "{0}zwei eins"),
         ("one two</i>%s.", "zwei eins.", SWAP, "zwei eins</i>%s."),
         ("one two {0}", "\u4e00\u4e8c", SWAP, "\u4e00\u4e8c{0}"),
+        ("one two.  {0}", "zwei eins.", SWAP, "zwei eins.  {0}"),
+        ("{0} one two", '"zwei" eins', SWAP, '{0} "zwei" eins'),
+        ("one two. <b></b>", "zwei eins.", SWAP, "zwei eins. <b></b>"),
+        # A placeholder is not attached to a word if the mark between them is lost.
+        ("{0}: one", "eins", {(1, 0)}, "{0} eins"),
         # Tags enclose the translations of their words.
         ("<b>one</b> two", "zwei eins", SWAP, "zwei <b>eins</b>"),
         ("one <b>two <i>three</i></b> four", "vier drei zwei eins",
