@@ -148,14 +148,14 @@ class OpenNMTSampler(BeamSearchSampler):
         # The first hypothesis of the beam becomes the result when the sentence is done.
         is_result = done & (log_probs[:, :1] > NEVER)
         added = ops.where(had_ended, PAD_ID, ids)
+        source = ops.where(is_result, parents[:, :1], count)
+        ending = ops.where(is_result, added[:, :1], PAD_ID)
         return Beams(
             index=length + 1,
             tokens=append(
                 beams,
-                ops.concatenate(
-                    [parents, ops.where(is_result, parents[:, :1], count)], 1
-                ),
-                ops.concatenate([added, ops.where(is_result, added[:, :1], PAD_ID)], 1),
+                ops.concatenate([parents, source], axis=1),
+                ops.concatenate([added, ending], axis=1),
             ),
             log_probs=ops.where(done, NEVER, log_probs),
             scores=ops.where(had_ended, beams.scores, totals),

@@ -89,7 +89,8 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
         The lengths replace those of the constructor; `sequence_length` is an alias of
         `decoder_sequence_length`. `y` and `sample_weight` are ignored, as in keras-hub.
-        In a graph of tf.data the results are tensors, otherwise NumPy arrays.
+        In a graph of tf.data the results are tensors, otherwise NumPy arrays. Raises
+        UserError if `x` lacks a side.
         """
         source_length = encoder_sequence_length or self.encoder_sequence_length
         target_length = decoder_sequence_length or sequence_length
@@ -104,6 +105,10 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
                 *_pad(target_rows, target_length + 1, targets.shape),
             ]
 
+        if not (isinstance(x, dict) and x.keys() >= {"encoder_text", "decoder_text"}):
+            raise UserError(
+                "training needs a dictionary of texts, encoder_text and decoder_text"
+            )
         texts = x["encoder_text"], x["decoder_text"]
         source, source_mask, target, target_mask = run_in_python(encode, 4, *texts)
         if not isinstance(source, np.ndarray):
@@ -142,11 +147,17 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             as ``decoder_limits``, int32 (batch,); 0 for a blank source.
 
         Raises:
-            UserError: A prefix is longer than the limit.
+            UserError: A prefix is longer than the limit, or the numbers of texts and
+                prefixes differ.
         """
         texts = x if isinstance(x, dict) else {"encoder_text": x}
         sources = to_strings(texts["encoder_text"]).reshape(-1)
         prefixes = to_strings(texts.get("decoder_text", [""] * len(sources)))
+        if prefixes.size != sources.size:
+            raise UserError(
+                f"encoder_text has {sources.size:,} texts, decoder_text "
+                f"{prefixes.size:,}: give one prefix per text"
+            )
         longest = encoder_sequence_length or self.encoder_sequence_length
         rows = self._encode(self.tokenizer.encode, sources, longest)
         lengths = np.array([len(row) for row in rows])

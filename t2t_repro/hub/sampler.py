@@ -13,7 +13,6 @@ from t2t_repro.tokenizers.plain_tokenizer import EOS_ID, PAD_ID
 NEVER = float("-inf")
 """Log probability of forbidden tokens and missing hypotheses."""
 
-
 NextLogits = Callable[[Tensor, Any, Tensor], tuple[Tensor, Tensor, Any]]
 """Function from tokens, int32 (batch * num_beams, width), a cache and the index of the
 next token to its logits, float (batch * num_beams, V), hidden states and a cache."""
@@ -183,9 +182,7 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
             )
         sentences = Sentences(
             prompt=prompt,
-            mask=ops.zeros_like(prompt, "bool")
-            if mask is None
-            else ops.cast(mask, "bool"),
+            mask=ops.cast(ops.zeros_like(prompt) if mask is None else mask, "bool"),
             limits=ops.minimum(limits, width - 1),
             stops=ops.convert_to_tensor(list(stop_token_ids or ()), "int32"),
             select=select,
@@ -207,12 +204,7 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
         found = self.run_loop(is_open, run_step, model=model, loop_vars=tuple(beams))
         return Beams(*found).tokens[:, self.num_beams]
 
-    def step(
-        self,
-        next: NextLogits,
-        beams: Beams,
-        sentences: Sentences,
-    ) -> Beams:
+    def step(self, next: NextLogits, beams: Beams, sentences: Sentences) -> Beams:
         """Adds one token to every hypothesis."""
         count, length, limits = self.num_beams, beams.index, sentences.limits
         logits, cache = self.logits(next, beams)
@@ -298,9 +290,8 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
         given = ops.where(ops.arange(columns) == 0, given, NEVER)
         steps, ids = ops.where(is_given, given, steps), ops.where(is_given, token, ids)
         # (batch * beams, columns) -> (batch, beams * columns)
-        totals = beams.log_probs[:, :, None] + ops.reshape(
-            steps, (batch, count, columns)
-        )
+        steps = ops.reshape(steps, (batch, count, columns))
+        totals = beams.log_probs[:, :, None] + steps
         totals = ops.reshape(totals, (batch, count * columns))
         totals, position = ops.top_k(totals, self.num_candidates)
         position = ops.cast(position, "int32")

@@ -162,13 +162,16 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
             **kwargs: Arguments of ``keras.Model.compile``. With TensorFlow, set
                 ``jit_compile=True`` to compile `generate` with XLA on a CPU as well.
         """
+        model = self.backbone.transformer
         if optimizer == "auto":
-            d_model = self.backbone.transformer.d_model
-            rate = Schedule("paper", d_model=d_model, warmup_steps=_WARMUP_STEPS)
+            rate = Schedule("paper", d_model=model.d_model, warmup_steps=_WARMUP_STEPS)
             optimizer = keras.optimizers.Adam(rate, 0.9, 0.98, 1e-9)
+        if loss == "auto":
+            no_padding = model.arguments["softmax_bias"]
+            loss = LabelSmoothedCrossEntropy(without_padding=no_padding)
         super().compile(
             optimizer=optimizer,
-            loss=LabelSmoothedCrossEntropy() if loss == "auto" else loss,
+            loss=loss,
             weighted_metrics=weighted_metrics,
             sampler=self.default_sampler if sampler == "auto" else sampler,
             **kwargs,
@@ -215,14 +218,14 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
         source = ops.cast(inputs["encoder_token_ids"], "int32")
         source = source * ops.cast(inputs["encoder_padding_mask"], "int32")
         decoder = CachedDecoder(self.backbone.transformer, source, width)
-        cache, ours = decoder.initial_cache(), {}
+        beams, ours = 1, {}
         if isinstance(self.sampler, BeamSearchSampler):
-            cache = decoder.initial_cache(self.sampler.num_beams)
+            beams = self.sampler.num_beams
             ours = {"limits": limits, "select": decoder.select}
         ids = self.sampler(
             decoder.next,
             prompt,
-            cache=cache,
+            cache=decoder.initial_cache(beams),
             index=1,
             mask=mask,
             stop_token_ids=stop_token_ids,

@@ -106,6 +106,17 @@ def test_limits_depend_on_the_source(files):
     assert inputs["decoder_token_ids"].shape == (1, 5)
 
 
+def test_invalid_texts_are_rejected(files):
+    preprocessor = TransformerSeq2SeqLMPreprocessor(TransformerTokenizer(files[0]))
+    with pytest.raises(UserError, match="training needs a dictionary of texts, enc"):
+        preprocessor({"encoder_text": TEXTS})
+    texts = {"encoder_text": TEXTS, "decoder_text": TARGETS[:3]}
+    with pytest.raises(
+        UserError, match=r"^encoder_text has 4 texts, decoder_text 3: g"
+    ):
+        preprocessor.generate_preprocess(texts)
+
+
 def test_a_damaged_vocabulary_is_rejected(files, tmp_path):
     with pytest.raises(UserError, match=r"missing\.model'; give the path of a voc"):
         TransformerTokenizer(tmp_path / "missing.model")

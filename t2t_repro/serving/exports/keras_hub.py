@@ -25,7 +25,7 @@ class KerasHub(ExportFormat):
     file = "task.json"
     precisions = ("float32", "int8")
     flags = ("beam_size", "alpha", "max_input_length", "model_name", "licence")
-    supports_fast = False  # Keras cannot serialize them.
+    supports_fast = False  # A preset contains no graph.
 
     @property
     def supported(self) -> Supported:
