@@ -65,7 +65,7 @@ def test_results_equal_those_of_the_translator(
         np.testing.assert_allclose(traced, expected, rtol=1e-5)
         (line,) = translator.translate_lines([text])
         assert line.score == pytest.approx(best.score, rel=1e-5)
-        assert line.tokens == len(best.ids)
+        assert line.best.tokens == len(best.ids)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])

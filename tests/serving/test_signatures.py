@@ -14,7 +14,7 @@ from t2t_repro.serving import (
     attention_signature,
     id_signatures,
     server_files,
-    signatures,
+    text_signatures,
 )
 from t2t_repro.serving.attention_signature import (
     MAX_LENGTH,
@@ -172,7 +172,7 @@ def test_translations_contain_their_terms(model, tokenizer):
 
 @pytest.mark.medium
 def test_micro_batches_do_not_change_the_results(model, tokenizer, module, monkeypatch):
-    monkeypatch.setattr(signatures, "SEARCH_POSITIONS", 40)
+    monkeypatch.setattr(text_signatures, "SEARCH_POSITIONS", 40)
     monkeypatch.setattr(id_signatures, "SCORE_POSITIONS", 30)
     search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     parts = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)

@@ -66,8 +66,9 @@ def test_graphs_of_custom_gradients_are_deleted():
 def count_resources():
     """Returns the number of handles of variables and other resources."""
     gc.collect()
-    tensors = (each for each in gc.get_objects() if isinstance(each, tf.Tensor))
-    return sum(each.dtype == tf.resource for each in tensors)
+    # `isinstance` reads `__class__`, at which objects of torch import modules and warn.
+    objects = (each for each in gc.get_objects() if issubclass(type(each), tf.Tensor))
+    return sum(each.dtype == tf.resource for each in objects)
 
 
 @pytest.mark.medium
@@ -84,4 +85,4 @@ def test_a_deleted_model_that_fit_has_trained_leaves_no_weights():
     before = count_resources()
     train()
     keras.backend.clear_session()
-    assert count_resources() == before
+    assert count_resources() <= before

@@ -46,7 +46,8 @@ def test_a_deleted_model_leaves_no_weights_in_memory(trained):
     use()
     before = count_resources()
     use()
-    assert count_resources() == before
+    # Objects of other tests may be deleted meanwhile.
+    assert count_resources() <= before
 
 
 def test_it_returns_hypotheses_with_scores_and_alignments(trained, model):
