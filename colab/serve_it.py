@@ -109,44 +109,15 @@ if INSTALL:
     # !apt-get -qq update && apt-get -qq install tensorflow-model-server
 
 # %% [markdown]
-# If the server is not installed, the next cell starts a minimal replacement with TensorFlow Serving's REST interface for one model. It is **not** TensorFlow Serving: it does not batch requests, does not load new versions and is not made for several users. It is sufficient for the rest of this notebook.
+# If the server is not installed, the next cell starts `python -m t2t_repro.serve`, which has TensorFlow Serving's REST interface and merges requests as it does. It is **not** TensorFlow Serving: it serves one version over REST only, without monitoring. It is sufficient for the rest of this notebook.
 
 # %%
 import json
+import re
 import shutil
-import threading
+import sys
 import time
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-
-class StandIn(BaseHTTPRequestHandler):
-    """Handles `POST /v1/models/NAME:predict` with the signatures of the model."""
-
-    def do_POST(self) -> None:
-        """Runs a signature on the inputs of a request in columnar format."""
-        length = int(self.headers["Content-Length"])
-        request = json.loads(self.rfile.read(length))
-        signature = model.signatures[request.get("signature_name", "serving_default")]
-        inputs = {k: tf.constant(v, tf.string) for k, v in request["inputs"].items()}
-        outputs = {k: self.as_lists(v) for k, v in signature(**inputs).items()}
-        body = json.dumps({"outputs": outputs}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    @staticmethod
-    def as_lists(tensor: tf.Tensor) -> list:
-        """Converts a tensor to nested lists, and bytes to strings."""
-        if tensor.dtype == tf.string:
-            return json.loads(json.dumps(tensor.numpy().tolist(), default=bytes.decode))
-        return tensor.numpy().tolist()
-
-    def log_message(self, *_: object) -> None:
-        """Suppresses log messages."""
-
 
 binary = shutil.which("tensorflow_model_server")
 if binary:
@@ -165,10 +136,15 @@ if binary:
     )
     PORT = 8501
 else:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
-    PORT = server.server_address[1]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-print("TensorFlow Serving" if binary else "the replacement", "listens on port", PORT)
+    flags = ["--export_dir", "exported", "--port", "0"]  # 0: a free port.
+    server = subprocess.Popen(
+        [sys.executable, "-m", "t2t_repro.serve", *flags],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    line = server.stdout.readline()
+    PORT = int(re.search(r":(\d+)/", line)[1])
+print("TensorFlow Serving" if binary else "t2t_repro.serve", "listens on port", PORT)
 
 # %% [markdown]
 # ## 5. Send requests
@@ -221,4 +197,4 @@ assert outputs
 # - New versions are written to a temporary name and renamed, so a server never loads an incomplete one.
 
 # %%
-server.terminate() if binary else server.shutdown()
+server.terminate()

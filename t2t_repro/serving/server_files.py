@@ -20,10 +20,11 @@ MAX_BATCH_SIZE = 64
 BATCHING = "batching_parameters.txt"
 """File with the rules of merging requests."""
 
+_CONFIG = "models.config"
 _TEMPLATES = Path(__file__).with_name("templates")
 FILES = {
     name: (_TEMPLATES / name).read_text(encoding="utf-8")
-    for name in ("models.config", BATCHING, "compose.yaml")
+    for name in (_CONFIG, BATCHING, "compose.yaml")
 }
 """Template of each file, with the variables `$name`, `$image` and `$max_batch_size`."""
 
@@ -43,6 +44,22 @@ def write_server_files(export_dir: Path, model_name: str) -> list[str]:
         if name not in existing:
             write_text_atomically(export_dir / name, Template(text).substitute(values))
     return existing
+
+
+def read_model_name(export_dir: Path) -> str:
+    """Returns the name of the model in ``models.config``.
+
+    Raises:
+        UserError: The file is missing or names no model.
+    """
+    path = export_dir / _CONFIG
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; give --model_name") from None
+    if match := re.search(r'^\s*name\s*:\s*"([^"]+)"', text, re.MULTILINE):
+        return match[1]
+    raise UserError(f"{path} names no model; give --model_name")
 
 
 def pads_inputs(export_dir: Path) -> bool:

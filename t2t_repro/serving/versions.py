@@ -11,6 +11,9 @@ from t2t_repro.system.atomic_dir import ASIDE, put_in_place, temporary_folder
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import exclusive_lock, try_exclusive_lock
 
+SAVED_MODEL = "saved_model.pb"
+"""Main file of a SavedModel."""
+
 EXTRA_FOLDER = "assets.extra"
 """Folder of a SavedModel for files that the graph does not use."""
 
@@ -52,6 +55,27 @@ def check_format(export_dir: Path, file: str, takes_ids: bool = False) -> None:
                 f"--export_dir {export_dir}: {version} takes {other}, so clients of "
                 f"--input {given} would fail; name another folder"
             )
+
+
+def find_newest(export_dir: Path) -> Path:
+    """Returns the folder of the newest version, which must be a SavedModel.
+
+    Raises:
+        UserError: The folder contains no version, or one of another format.
+    """
+    where = f"--export_dir {export_dir}"
+    if (export_dir / SAVED_MODEL).exists():
+        raise UserError(
+            f"{where} is a single version; name its folder, "
+            f"{export_dir.resolve().parent}"
+        )
+    newest = export_dir / str(max(_numbers(export_dir), default=1))
+    if not (newest / SAVED_MODEL).exists():
+        raise UserError(
+            f"{where} does not contain {newest.name}/{SAVED_MODEL}; name a folder that "
+            "python -m t2t_repro.export has written as saved_model"
+        )
+    return newest
 
 
 def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:

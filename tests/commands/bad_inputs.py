@@ -139,6 +139,9 @@ def write_odd_files(folder: Path) -> None:
     for split, name in (("train", "open"), ("val", "good"), ("test", "good")):
         (folder / f"parsing/{split}.trees").write_bytes(texts[f"{name}.trees"])
     np.savez(folder / "kept" / "array.npz", x=np.zeros(3))
+    for name in ("version", "served/3"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "saved_model.pb").write_bytes(b"junk")
 
 
 Change = Callable[[World], object]

@@ -1,9 +1,9 @@
 """Tests of the command `client`."""
 
 import pytest
-from serving_harness.batching import BatchingParameters
 from serving_harness.running import serve
 
+from t2t_repro.serving.server.batching import BatchingParameters
 from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium

@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
-from serving_harness.batching import BatchingParameters
 from serving_harness.running import serve
 
+from t2t_repro.serving.server.batching import BatchingParameters
 from tests import run_command, tiny
 from tests.docs.blocks import blocks
 

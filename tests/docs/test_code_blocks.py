@@ -64,6 +64,7 @@ NOT_RUN = {
     "python -m t2t_repro.import_marian": "tests/commands/test_import_marian.py runs it",
     "python -m t2t_repro.import_opennmt": "tests/commands/test_import_opennmt.py "
     "runs it",
+    "python -m t2t_repro.serve": "tests/commands/test_serve.py runs it",
     "python -m t2t_repro.client": "test_clients_send_requests_to_a_server runs it",
 }
 EXPORT = "python -m t2t_repro.export .* --export_dir exported --model_name mymodel$"

@@ -5,15 +5,15 @@ import time
 
 import numpy as np
 import pytest
-from serving_harness.batching import (
+
+from t2t_repro.serving.server.batching import (
     Batcher,
     BatchingParameters,
     merge,
     padded_size,
     split,
 )
-from serving_harness.status import Code, StatusError
-
+from t2t_repro.serving.server.status import Code, StatusError
 from t2t_repro.serving.server_files import write_server_files
 
 

@@ -8,11 +8,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 import tensorflow as tf
-from serving_harness import grpc_front, rest_front
-from serving_harness.batching import BatchingParameters
+from serving_harness import grpc_front
 from serving_harness.running import serve
 
 from t2t_repro.serving.client import Client
+from t2t_repro.serving.server import rest
+from t2t_repro.serving.server.batching import BatchingParameters
 from t2t_repro.serving.transport import Server, Transport, connect
 from t2t_repro.system.errors import UserError
 from tests.serving import small
@@ -174,7 +175,7 @@ def test_waits_for_a_server_that_starts_later(running, expected):
         thread.start()
     time.sleep(0.5)
     grpc_server, _ = grpc_front.start(running.service, ports["grpc"])
-    rest_server, _ = rest_front.start(running.service, ports["rest"])
+    rest_server, _ = rest.start(running.service, ports["rest"])
     for thread in threads:
         thread.join()
     rest_server.shutdown()

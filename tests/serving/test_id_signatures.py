@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from serving_harness.batching import merge
 
 from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
 from t2t_repro.serving import id_signatures
 from t2t_repro.serving.id_signatures import check_and_cut_rows
+from t2t_repro.serving.server.batching import merge
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers import plain_tokenizer
 from tests.serving import small

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from serving_harness.batching import BatchingParameters, merge
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
@@ -21,6 +20,7 @@ from t2t_repro.serving.attention_signature import (
     MAX_PAIRS,
     AttentionSignature,
 )
+from t2t_repro.serving.server.batching import BatchingParameters, merge
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.texts.division import Division
 from t2t_repro.texts.pipeline import Pipeline

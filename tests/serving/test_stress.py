@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 import tensorflow as tf
-from serving_harness.batching import BatchingParameters
 from serving_harness.running import serve
 
+from t2t_repro.serving.server.batching import BatchingParameters
 from t2t_repro.serving.transport import Server, connect
 from tests.serving import small
 

@@ -11,8 +11,8 @@ import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from serving_harness.service import DEFAULT_SIGNATURE, Arrays, Service
-from serving_harness.status import StatusError
+from t2t_repro.serving.server.service import DEFAULT_SIGNATURE, Arrays, Service
+from t2t_repro.serving.server.status import StatusError
 
 MOST_REQUESTS = 64
 """Maximum number of concurrent requests."""

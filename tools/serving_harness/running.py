@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from serving_harness import grpc_front, rest_front
-from serving_harness.batching import BatchingParameters
-from serving_harness.service import Service
+from serving_harness import grpc_front
+from t2t_repro.serving.server import rest
+from t2t_repro.serving.server.batching import BatchingParameters
+from t2t_repro.serving.server.service import Service
 
 
 class Running(NamedTuple):
@@ -39,7 +40,7 @@ def serve(
     """
     service = Service(export_dir, model_name, batching)
     grpc_server, grpc_port = grpc_front.start(service, grpc_port)
-    rest_server, rest_port = rest_front.start(service, rest_port)
+    rest_server, rest_port = rest.start(service, rest_port)
     try:
         yield Running(service, grpc_port, rest_port)
     finally:

@@ -1,4 +1,4 @@
-"""Model of the test server: a loaded graph and its session."""
+"""Served model: a loaded graph and its session."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.json_format import MessageToDict
 
-from serving_harness.batching import Arrays, Batcher, BatchingParameters
-from serving_harness.status import Code, StatusError, failed, invalid
+from t2t_repro.serving.server.batching import Arrays, Batcher, BatchingParameters
+from t2t_repro.serving.server.status import Code, StatusError, failed, invalid
+from t2t_repro.serving.versions import find_newest
+from t2t_repro.system.errors import UserError
 
 DEFAULT_SIGNATURE = "serving_default"
 
@@ -30,20 +33,27 @@ class Service:
         export_dir: Folder of the versions.
         name: Name of the model in requests.
         batching: Batching parameters; None runs each request separately.
+
+    Raises:
+        UserError: The folder contains no SavedModel, or a damaged one.
     """
 
     def __init__(
         self, export_dir: Path, name: str, batching: BatchingParameters | None = None
     ) -> None:
         self.name = name
+        folder = find_newest(export_dir)
+        self.version = int(folder.name)
         load_text_ops()
-        names = (path.name for path in export_dir.iterdir() if path.is_dir())
-        self.version = max(int(name) for name in names if name.isdecimal())
         self._session = tf.compat.v1.Session(graph=tf.Graph())
-        with self._session.graph.as_default():
-            meta = tf.compat.v1.saved_model.load(
-                self._session, ["serve"], str(export_dir / str(self.version))
-            )
+        try:
+            with self._session.graph.as_default():
+                meta = tf.compat.v1.saved_model.load(
+                    self._session, ["serve"], str(folder)
+                )
+        except (OSError, RuntimeError, ValueError, tf.errors.OpError) as error:
+            reason = str(error).partition("\n")[0]
+            raise UserError(f"{folder} cannot be loaded: {reason}") from None
         self._signatures = {
             name: Signature(dict(each.inputs), dict(each.outputs))
             for name, each in meta.signature_def.items()
@@ -73,6 +83,29 @@ class Service:
         if signature is None:
             raise failed(f'Serving signature key "{name}" not found.')
         return signature
+
+    def status(self) -> dict[str, Any]:
+        """Returns the status of the model, as a `GetModelStatusResponse`."""
+        status = {"error_code": "OK", "error_message": ""}
+        version = str(self.version)
+        row = {"version": version, "state": "AVAILABLE", "status": status}
+        return {"model_version_status": [row]}
+
+    def metadata(self) -> dict[str, Any]:
+        """Returns the signatures of the model, as a `GetModelMetadataResponse`."""
+        signatures = {
+            name: {
+                "inputs": _describe(signature.inputs),
+                "outputs": _describe(signature.outputs),
+                "method_name": "tensorflow/serving/predict",
+            }
+            for name, signature in self._signatures.items()
+        }
+        version = str(self.version)
+        return {
+            "model_spec": {"name": self.name, "signature_name": "", "version": version},
+            "metadata": {"signature_def": {"signature_def": signatures}},
+        }
 
     def predict(self, signature: str, inputs: Arrays) -> dict[str, np.ndarray]:
         """Runs a request and returns its outputs.
@@ -111,6 +144,14 @@ class Service:
         except ValueError as error:  # Raised for a wrong shape of a placeholder.
             raise invalid(str(error)) from None
         return outputs
+
+
+def _describe(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the TensorInfo messages of inputs or outputs as dictionaries."""
+    return {
+        name: MessageToDict(info, preserving_proto_field_name=True)
+        for name, info in tensors.items()
+    }
 
 
 def load_text_ops() -> None:

@@ -1,21 +1,37 @@
-"""REST interface of the test server, with row and column format."""
+"""TensorFlow Serving's REST interface, with row and column format."""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
+import sys
 import threading
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from serving_harness.service import Arrays, Service, Signature
-from serving_harness.status import HTTP, StatusError, invalid
+from t2t_repro.serving.server.service import Arrays, Service, Signature
+from t2t_repro.serving.server.status import HTTP, StatusError, invalid
+from t2t_repro.system.errors import UserError
 
-_PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?:predict")
+# Name and version of a model, and the kind of the request.
+_PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?(:predict|/metadata|)")
+
+
+class _Server(ThreadingHTTPServer):
+    """Server with a thread for each connection."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Prints an error, unless the client has closed the connection."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -24,16 +40,24 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     service: Service
 
+    def do_GET(self) -> None:
+        """Answers a request for the status or the metadata of the model."""
+        self._answer({"": self.service.status, "/metadata": self.service.metadata})
+
     def do_POST(self) -> None:
         """Answers a predict request."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = self.headers.get("Content-Length", "")
+        body = self.rfile.read(int(length)) if length.isdecimal() else b""
+        self._answer({":predict": lambda: answer(self.service, body)})
+
+    def _answer(self, kinds: Mapping[str, Callable[[], dict[str, Any]]]) -> None:
+        """Sends the answer of the kind of request that the path names."""
         try:
             match = _PATH.fullmatch(self.path)
-            if match is None:
-                malformed = f"Malformed request: {self.command} {self.path}"
-                raise invalid(malformed)
+            if match is None or match[3] not in kinds:
+                raise invalid(f"Malformed request: {self.command} {self.path}")
             self.service.check_model(match[1], int(match[2]) if match[2] else None)
-            self._send(200, answer(self.service, body))
+            self._send(200, kinds[match[3]]())
         except StatusError as error:
             self._send(HTTP[error.code], {"error": error.message})
 
@@ -88,14 +112,29 @@ def answer(service: Service, body: bytes) -> dict[str, Any]:
     return {"predictions": rows}
 
 
-def start(service: Service, port: int) -> tuple[ThreadingHTTPServer, int]:
-    """Starts a server on localhost; returns the server and its port.
+def start(
+    service: Service, port: int, host: str = "127.0.0.1"
+) -> tuple[ThreadingHTTPServer, int]:
+    """Starts a server in a thread; returns the server and its port.
 
-    The caller must shut the server down. Port 0 selects a free port.
+    The caller must shut the server down.
+
+    Args:
+        service: Served model.
+        port: Port; 0 selects a free port.
+        host: Address that the server listens on.
+
+    Raises:
+        UserError: The server cannot listen on this address and port.
     """
     handler = type("Handler", (_Handler,), {"service": service})
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    server.daemon_threads = True
+    try:
+        server = _Server((host, port), handler)
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; give another "
+            "--host or --port"
+        ) from None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, server.server_address[1]
 
@@ -150,14 +189,18 @@ def _element(value: Any, dtype: tf.DType) -> int | bytes:
     if isinstance(value, list):
         raise invalid("Encountered list at unexpected size or level")
     if dtype == tf.int32:
-        if not isinstance(value, int) or isinstance(value, bool):
+        fits = isinstance(value, int) and -(2**31) <= value < 2**31
+        if not fits or isinstance(value, bool):
             raise invalid(f"JSON Value: {value} Type: is not of expected type: int32")
         return value
     if isinstance(value, str):
         # JSON can contain an unpaired surrogate, which UTF-8 cannot encode.
         return value.encode("utf-8", "surrogatepass")
     if _is_bytes(value):
-        return base64.b64decode(value["b64"])
+        try:
+            return base64.b64decode(value["b64"], validate=True)
+        except ValueError:
+            raise invalid("Unable to base64 decode") from None
     raise invalid(f"JSON Value: {value} is not of expected type: string")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from serving_harness.status import Code, StatusError, failed, invalid
+from t2t_repro.serving.server.status import Code, StatusError, failed, invalid
 
 Arrays = Mapping[str, np.ndarray]
 Run = Callable[[str, Arrays], dict[str, np.ndarray]]
