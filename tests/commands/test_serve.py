@@ -30,7 +30,7 @@ def send(url, body=None):
     """Returns the status and the JSON of the answer to a request."""
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(url, data, timeout=60) as response:
+        with urllib.request.urlopen(url, data, timeout=300) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -92,5 +92,5 @@ def test_a_port_in_use_is_reported_in_one_line(exported, server):
 def test_ctrl_c_ends_the_server_with_one_line(server):
     process, _ = server
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (130, "interrupted\n")

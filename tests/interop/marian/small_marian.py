@@ -269,12 +269,15 @@ def _transformers_name(name: str) -> str:
 
 
 def safetensors(arrays: dict[str, np.ndarray], **changes: dict) -> bytes:
-    """Serializes float32 arrays as safetensors; `changes` override header entries."""
+    """Serializes arrays as safetensors; `changes` override header entries."""
     header, data = {}, b""
     for name, array in arrays.items():
         end = len(data) + array.nbytes
-        entry = {"dtype": "F32", "shape": array.shape, "data_offsets": [len(data), end]}
+        kind = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}[
+            str(array.dtype)
+        ]
+        entry = {"dtype": kind, "shape": array.shape, "data_offsets": [len(data), end]}
         header[name] = entry | changes.get(name, {})
-        data += array.astype("<f4").tobytes()
+        data += array.tobytes()
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + data

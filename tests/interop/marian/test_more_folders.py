@@ -12,6 +12,7 @@ import tensorflow as tf
 from t2t_repro.interop.formats.safetensors import read_safetensors
 from t2t_repro.interop.formats.torch_file import read_torch
 from t2t_repro.interop.marian.importer import read
+from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
 from tests import tiny
 from tests.interop.marian.small_marian import SmallMarian, safetensors
@@ -69,6 +70,27 @@ def test_weights_in_several_files(small, tmp_path):
     (folder / "model-00002-of-00002.safetensors").unlink()
     with pytest.raises(UserError, match=r"model-00002-of-00002.* download it into"):
         read(folder)
+
+
+@pytest.mark.parametrize("dtype", [tf.bfloat16, tf.float16])
+def test_half_precision_weights_in_several_files(small, tmp_path, dtype):
+    """Transformers 5 saves a model that was loaded in half precision so."""
+    whole = read(small.write_transformers(tmp_path / "whole"))
+    folder = small.write_transformers(tmp_path / "half")
+    path = folder / "model.safetensors"
+    half = {
+        name: array.astype(dtype.as_numpy_dtype)
+        for name, array in read_safetensors(path).items()
+    }
+    split_weights(path, half, write_safetensors)
+    config = folder / "config.json"
+    values = json.loads(config.read_text()) | {"dtype": dtype.name}
+    config.write_text(json.dumps(values | {"transformers_version": "5.0.0"}))
+    variables = named_variables(read(folder).build())
+    for name, value in whole.weights.items():
+        rounded = value.astype(dtype.as_numpy_dtype).astype(np.float32)
+        rounded[value == -1e4] = -1e4  # The bias of PAD is not read from the file.
+        np.testing.assert_array_equal(variables[name].numpy(), rounded)
 
 
 def test_pytorch_weights_in_several_files(small, tmp_path):
