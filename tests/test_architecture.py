@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "t2t_repro"
 # are at the top.
 FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"system"}),
+    frozenset({"formats"}),
     frozenset({"layers", "decoding", "hparams", "problems", "tokenizers"}),
     frozenset({"models", "data", "texts"}),
     # `fast` is above `models`, so lower floors cannot use optimized implementations.

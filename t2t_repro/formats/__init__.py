@@ -1,0 +1,1 @@
+"""Files of translators and corpora: readers of sentence pairs, one per format."""

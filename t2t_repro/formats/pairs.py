@@ -1,0 +1,68 @@
+"""Sentence pairs of a file in any format, chosen by the ending of its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from t2t_repro.formats.pair_file import Pair, PairFile
+from t2t_repro.formats.tmx import read_tmx
+from t2t_repro.system.compression import open_bytes, strip_suffix
+from t2t_repro.system.errors import UserError
+
+__all__ = ["READERS", "Pair", "find_format", "read_pairs"]
+
+READERS: dict[str, Callable[[PairFile], Iterator[Pair]]] = {
+    ".tmx": read_tmx,
+}
+"""Reader of each format, by the ending of the file name in lower case."""
+
+
+def find_format(name: str | os.PathLike[str]) -> str | None:
+    """Returns the key in `READERS` of a file name, or None for other files.
+
+    The ending of a compressed file is ignored: `train.tmx.gz` is ".tmx".
+    """
+    suffix = Path(strip_suffix(Path(name).name)).suffix.lower()
+    return suffix if suffix in READERS else None
+
+
+def read_pairs(
+    path: str | os.PathLike[str],
+    source_lang: str,
+    target_lang: str,
+    *,
+    reference: str | None = None,
+    report: Callable[[str], None] | None = None,
+) -> Iterator[Pair]:
+    """Yields the sentence pairs of a file in the order of the file.
+
+    Units without text in one of the languages, and unfinished translations, yield
+    nothing. Texts are in one line, without inline codes.
+
+    Args:
+        path: Path of the file, which may be compressed (.gz, .bz2, .xz, .zst).
+        source_lang: Language code; "en" accepts "en-GB" (see `languages.match`).
+        target_lang: Language code, see `source_lang`.
+        reference: Name of the reference in a file with several; None: the first one.
+        report: Function that receives one line with the number of pairs and language
+            variants after the last pair.
+
+    Raises:
+        UserError: The format is unknown, the file cannot be read, is damaged, or has no
+            pair of these languages.
+    """
+    path = Path(path)
+    suffix = find_format(path)
+    if suffix is None:
+        raise UserError(
+            f"{path}: unknown format; the name of a file of pairs must end in "
+            f"{', '.join(READERS)}, or one of these with .gz, .bz2, .xz or .zst"
+        )
+    with open_bytes(path) as stream:
+        file = PairFile(path, stream, source_lang, target_lang, reference)
+        yield from READERS[suffix](file)
+    summary = file.summary()
+    if report:
+        report(summary)
