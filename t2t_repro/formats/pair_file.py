@@ -46,6 +46,7 @@ class PairFile:
         source_lang: Wanted source language.
         target_lang: Wanted target language.
         reference: Name of the wanted reference of a file with several; None: the first.
+        references: Names of the references that were found.
         units: Number of units that were read, with or without a pair.
     """
 
@@ -62,6 +63,7 @@ class PairFile:
         self.source_lang = source_lang
         self.target_lang = target_lang
         self.reference = reference
+        self.references: list[str] = []
         self.units = 0
         # Indices of source and target for each sequence of languages of a unit.
         self._choices: dict[tuple[str | None, ...], tuple[int, int] | None] = {}
@@ -94,7 +96,7 @@ class PairFile:
         if choice is None:
             return None
         source, target = choice
-        pair = Pair(join_lines(texts[source]), join_lines(texts[target]), place)
+        pair = Pair(*map(join_lines, (texts[source], texts[target], place)))
         if not pair.source or not pair.target:
             return None
         self._taken[codes[source], codes[target]] += 1
@@ -102,7 +104,7 @@ class PairFile:
 
     def error(self, place: str, message: str) -> UserError:
         """Returns the error of a place in the file."""
-        return UserError(f"{self.path}: {place}: {message}")
+        return UserError(f"{self.path}: {join_lines(place)}: {message}")
 
     def summary(self) -> str:
         """Returns the number of pairs and the language variants in one line.
@@ -118,6 +120,9 @@ class PairFile:
             for codes, count in self._taken.items():
                 counts[codes[side]] += count
             variants += [f"{code} {n:,}" for code, n in counts.most_common() if code]
+        if len(self.references) > 1:
+            name = self.reference or self.references[0]
+            variants.append(f"reference {name} of {', '.join(self.references)}")
         taken = f" ({', '.join(variants)})" * bool(variants)
         units = format_count(self.units, "unit")
         return f"{self.path.name}: {format_count(pairs, 'pair')} of {units}{taken}"
@@ -126,6 +131,12 @@ class PairFile:
         wanted = f"{self.source_lang} and {self.target_lang}"
         if not self.units:
             return f"{self.path} has no texts in {wanted}; give another file"
+        if self.reference is not None and self.reference not in self.references:
+            references = ", ".join(self.references) or "none"
+            return (
+                f"{self.path} has no reference {self.reference}; its references are "
+                f"{references}"
+            )
         found = {code for codes in self._choices for code in codes if code}
         languages = ", ".join(sorted(found)) or "unknown"
         return (

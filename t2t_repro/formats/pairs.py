@@ -6,15 +6,28 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from t2t_repro.formats.moses import read_moses_zip
 from t2t_repro.formats.pair_file import Pair, PairFile
-from t2t_repro.formats.tmx import read_tmx
+from t2t_repro.formats.po import read_po
+from t2t_repro.formats.tables import read_csv, read_jsonl, read_tsv
+from t2t_repro.formats.wmt import read_sgm
+from t2t_repro.formats.xml_pairs import read_xml
 from t2t_repro.system.compression import open_bytes, strip_suffix
 from t2t_repro.system.errors import UserError
 
 __all__ = ["READERS", "Pair", "find_format", "read_pairs"]
 
 READERS: dict[str, Callable[[PairFile], Iterator[Pair]]] = {
-    ".tmx": read_tmx,
+    ".tmx": read_xml,
+    ".xlf": read_xml,
+    ".xliff": read_xml,
+    ".xml": read_xml,
+    ".po": read_po,
+    ".tsv": read_tsv,
+    ".csv": read_csv,
+    ".jsonl": read_jsonl,
+    ".zip": read_moses_zip,
+    ".sgm": read_sgm,
 }
 """Reader of each format, by the ending of the file name in lower case."""
 

@@ -6,30 +6,20 @@ has the attribute `lang` in place of `xml:lang`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from t2t_repro.formats.inline_codes import TMX_CODES
 from t2t_repro.formats.pair_file import Pair, PairFile
-from t2t_repro.formats.xml_stream import Handler, parse
+from t2t_repro.formats.xml_stream import Handler
 
 
-def read_tmx(file: PairFile) -> Iterator[Pair]:
-    """Yields a pair for each unit with text in both languages.
+class TmxUnits(Handler[Pair]):
+    """Reader of the units of a document.
 
-    The order of the variants and the unit's `srclang` do not matter. Of several
-    variants of a language, the one with the wanted code is read, else the first with
-    text.
+    It yields a pair for each unit with text in both languages. The order of the
+    variants and `srclang` do not matter. Of several variants of a language, the one
+    with the wanted code is read, else the first with text.
 
-    Raises UserError if the file is not well-formed.
-    """
-    return parse(file.file, file.path, _Units(file))
-
-
-class _Units(Handler[Pair]):
-    """Collects the variants of each unit.
-
-    Expat calls `text` only where `parser.CharacterDataHandler` is set: within segments,
-    outside of codes. This saves a third of the time.
+    Expat calls `CharacterDataHandler` only within segments, outside of codes, because
+    calls for the white space between elements would take a third of the time.
     """
 
     def __init__(self, file: PairFile) -> None:

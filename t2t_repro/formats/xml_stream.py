@@ -70,8 +70,8 @@ def parse(file: BinaryIO, name: object, handler: Handler[T]) -> Iterator[T]:
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
             raise UserError(
-                f"{name}:{error.lineno}: the XML is not well-formed ({reason}); the "
-                "file is damaged, incomplete or in another encoding than it declares"
+                f"{name}:{error.lineno}: XML error: {reason}; the file is damaged, "
+                "incomplete or in another encoding than it declares"
             ) from None
         except (LookupError, ValueError) as error:  # From codecs.
             raise UserError(

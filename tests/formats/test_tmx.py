@@ -108,5 +108,5 @@ def test_rejects_an_unreadable_encoding(tmp_path, encoding):
 
 def test_rejects_a_wrong_encoding(tmp_path):
     path = write(tmp_path, variants(("en", "a"), ("de", "ü")), encoding="latin-1")
-    with pytest.raises(UserError, match=r"memory\.tmx:3: .*\(not well-formed"):
+    with pytest.raises(UserError, match=r"memory\.tmx:3: .*XML error: not well-formed"):
         texts(path)
