@@ -253,11 +253,12 @@ class _Preparation:
     ) -> EncodedPairs:
         """Encodes a split, reports skipped pairs and returns the shards."""
         problem = self.problem
-        self.say(f"encoding {problem.name} {split}")
+        description = problem.description(split)
+        self.say(f"encoding {problem.name} {split}: {description}")
         origin = Origin(
             problem.name,
             self.fingerprints[split],
-            problem.description(split),
+            description,
             problem.source_lang,
             problem.target_lang,
         )

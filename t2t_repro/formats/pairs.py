@@ -10,12 +10,12 @@ from t2t_repro.formats.moses import read_moses_zip
 from t2t_repro.formats.pair_file import Pair, PairFile
 from t2t_repro.formats.po import read_po
 from t2t_repro.formats.tables import read_csv, read_jsonl, read_tsv
-from t2t_repro.formats.wmt import read_sgm
+from t2t_repro.formats.wmt import is_reference_sgm, read_sgm
 from t2t_repro.formats.xml_pairs import read_xml
 from t2t_repro.system.compression import open_bytes, strip_suffix
 from t2t_repro.system.errors import UserError
 
-__all__ = ["READERS", "Pair", "find_format", "read_pairs"]
+__all__ = ["READERS", "Pair", "find_format", "is_reference_sgm", "read_pairs"]
 
 READERS: dict[str, Callable[[PairFile], Iterator[Pair]]] = {
     ".tmx": read_xml,

@@ -1,4 +1,4 @@
-"""Problem of the user's parallel text: `train.en`, `train.de`, `val.*`, `test.*`."""
+"""Problem of the user's own texts: `train.en` and `train.de`, or `train.tmx`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from t2t_repro.problems.problem import Problem, check_split
+from t2t_repro.formats.pairs import find_format, is_reference_sgm, read_pairs
+from t2t_repro.problems.problem import Problem, check_split, hash_of_pairs
 from t2t_repro.system.atomic_file import is_special, iterate_lines, iterate_pairs
+from t2t_repro.system.compression import SUFFIXES, strip_suffix
 from t2t_repro.system.errors import UserError
 
-_COMPRESSED = (".bz2", ".xz", ".zst", ".zip", ".7z")  # Not read, in contrast to .gz.
+# Formats whose texts are in other files as well.
+_SEVERAL_FILES = (".sgm", ".xml")
+_NOT_READ = (".7z", ".lz4", ".rar")  # Compressed files that must be decompressed.
 _MOST_LISTED = 6
 
 
 class FilesProblem(Problem):
-    """Problem that reads parallel text files with one sentence per line.
+    """Problem that reads the user's files.
 
-    Each split has two files `SPLIT.LANGUAGE`, each plain or compressed (`.gz`).
+    Each split has two parallel files `SPLIT.LANGUAGE` with one sentence per line, or
+    files of pairs such as `SPLIT.tmx` or `SPLIT.1.tsv` in any format of
+    `formats.pairs`, which are read in the order of their names. All files may be
+    compressed.
     """
 
     name = "files"
@@ -52,12 +59,19 @@ class FilesProblem(Problem):
         self.source_lang, self.target_lang = self._languages(source_lang, target_lang)
         # Number of lines of each split that was read to the end.
         self._lines: dict[str, int] = {}
+        # Numbers of pairs and languages of each file of pairs that was read to the end.
+        self._summaries: dict[Path, str] = {}
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) for each line, without line ends.
+        """Yields (source, target) for each line or unit, without line ends.
 
-        Raises UserError if a file is missing, not UTF-8, or shorter than the other.
+        Raises UserError if a file is missing, not UTF-8, shorter than the other, or not
+        valid in its format.
         """
+        if files := self._find_pair_files(split):
+            for path in files:
+                yield from self._read_pair_file(path)
+            return
         lines = 0
         for pair in iterate_pairs(*self._paths(split)):
             lines += 1
@@ -65,7 +79,13 @@ class FilesProblem(Problem):
         self._lines[split] = lines
 
     def description(self, split: str) -> str:
-        """Returns the names of a split's two files and their number of lines."""
+        """Returns the names of a split's files and their numbers of lines or pairs."""
+        if files := self._find_pair_files(split):
+            for path in files:
+                if path not in self._summaries:
+                    for _ in self._read_pair_file(path):
+                        pass
+            return "; ".join(self._summaries[path] for path in files)
         source, target = self._paths(split)
         lines = self._lines.get(split) or sum(1 for _ in iterate_lines(source))
         return f"{source.name} and {target.name}, {lines:,} lines"
@@ -73,8 +93,21 @@ class FilesProblem(Problem):
     def fingerprint(self) -> str:
         """Returns a hash of the languages and of the training files' bytes."""
         languages = f"{self.source_lang} {self.target_lang}"
-        digest = hash_of_files(self._paths("train"), languages)
+        files = self._find_pair_files("train")
+        if any(find_format(path) in _SEVERAL_FILES for path in files):
+            digest = hash_of_pairs(self.pairs("train"), languages)
+        else:
+            digest = hash_of_files(files or self._paths("train"), languages)
         return f"files:{self.source_lang}-{self.target_lang}:{digest}"
+
+    def _read_pair_file(self, path: Path) -> Iterator[tuple[str, str]]:
+        """Yields the pairs of a file and keeps its summary."""
+
+        def keep(summary: str) -> None:
+            self._summaries[path] = summary
+
+        for pair in read_pairs(path, self.source_lang, self.target_lang, report=keep):
+            yield pair.source, pair.target
 
     def _languages(
         self, source_lang: str | None, target_lang: str | None
@@ -113,11 +146,33 @@ class FilesProblem(Problem):
 
     def _find_languages(self, split: str) -> list[str]:
         """Returns the languages of the split's files in the folder, sorted."""
-        files = (p.name.removesuffix(".gz") for p in self._folder.iterdir())
+        files = (p.name for p in self._folder.iterdir() if not find_format(p))
         pattern = re.compile(re.escape(split) + r"\.([A-Za-z0-9_-]+)")
-        return sorted(
-            {match[1] for name in files if (match := pattern.fullmatch(name))}
-        )
+        matches = (pattern.fullmatch(strip_suffix(name)) for name in files)
+        return sorted({match[1] for match in matches if match})
+
+    def _find_pair_files(self, split: str) -> list[Path]:
+        """Returns the files of pairs of a split, sorted by name.
+
+        Raises UserError if there are parallel files as well.
+        """
+        check_split(split)
+        parallel = {f"{split}.{self.source_lang}", f"{split}.{self.target_lang}"}
+        paths = sorted(self._folder.glob(f"{split}.*"))
+        found = [path for path in paths if strip_suffix(path.name) in parallel]
+        files = [
+            path
+            for path in paths
+            if find_format(path)
+            and not is_reference_sgm(path.name)
+            and path not in found
+        ]
+        if files and found:
+            raise UserError(
+                f"{self._folder} holds {files[0].name} and {found[0].name}, but the "
+                f"{split} split is read from files of one kind; remove the others"
+            )
+        return files
 
     def _paths(self, split: str) -> tuple[Path, Path]:
         """Returns the source and target file of a split; UserError if missing."""
@@ -136,13 +191,15 @@ class FilesProblem(Problem):
         others = sorted(
             name
             for name in names
-            if name.startswith(f"{split}.") and name.removesuffix(".gz") not in usable
+            if name.startswith(f"{split}.") and strip_suffix(name) not in usable
         )
+        usable += filter(find_format, others)
+        others = [name for name in others if name not in usable]
         if not others:
             return ", ".join(usable) or f"no {split}.* file"
         remedy = f"rename files to {split}.LANGUAGE, such as {split}.en"
-        if any(name.endswith(_COMPRESSED) for name in others):
-            remedy += ", and decompress them or use gzip"
+        if any(name.endswith(_NOT_READ) for name in others):
+            remedy += ", and decompress them"
         more = " and others" * (len(others) > _MOST_LISTED)
         listed = ", ".join([*usable, *others[:_MOST_LISTED]])
         return f"{listed}{more}; {remedy}"
@@ -160,13 +217,14 @@ def file_of_split(plain: Path, split: str, hint: str = "") -> Path:
         UserError: Neither or both of the plain and the compressed file exist, or the
             path is not a regular file.
     """
-    paths = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
-    if len(paths) == 2:
-        raise UserError(f"{plain} and {plain}.gz both exist; remove one of them")
+    names = [plain, *(Path(f"{plain}{suffix}") for suffix in SUFFIXES)]
+    paths = [path for path in names if path.exists()]
+    if len(paths) > 1:
+        raise UserError(f"{paths[0]} and {paths[1]} both exist; remove one of them")
     if not paths:
         raise UserError(
-            f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs it"
-            f"{hint}"
+            f"{plain} does not exist (nor with {', '.join(SUFFIXES)}); the {split} "
+            f"split needs it{hint}"
         )
     if paths[0].is_dir():
         raise UserError(f"{paths[0]} is a directory, but must be a text file")

@@ -11,6 +11,7 @@ from t2t_repro.problems.files import file_of_split, hash_of_files
 from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.problems.treebank import iterate_texts, iterate_trees
 from t2t_repro.problems.trees import TREES
+from t2t_repro.system.compression import SUFFIXES
 from t2t_repro.system.errors import UserError
 
 PARSING = WSJ_ONLY, SEMI_SUPERVISED = "parse_wsj", "parse_wsj_semi"
@@ -96,14 +97,16 @@ class ParseWsj(Problem):
 
     def _find_treebank(self) -> Path | None:
         """Returns the folder of the sections, or None for the plain layout."""
-        if any((self._folder / f"train.trees{end}").exists() for end in ("", ".gz")):
+        if any(
+            (self._folder / f"train.trees{end}").exists() for end in ("", *SUFFIXES)
+        ):
             return None
         for folder in (self._folder, self._folder / "wsj"):
             if any((folder / name).is_dir() for name in chain(*_SECTIONS.values())):
                 return folder
         raise UserError(
-            f"data_dir {self._folder} holds neither train.trees (or .gz) nor the "
-            "treebank's sections (folders 02 to 23 of *.mrg files, possibly in wsj/)"
+            f"data_dir {self._folder} holds neither train.trees (nor a compressed one) "
+            "nor the treebank's sections (folders 02 to 23 of *.mrg files, possibly in wsj/)"
         )
 
     def _files(self, split: str) -> list[Path]:

@@ -6,16 +6,15 @@ form feed, which occur inside sentences of real corpora.
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
+from t2t_repro.system.compression import open_bytes
 from t2t_repro.system.errors import UserError, format_count
 from t2t_repro.system.text_formats import (
     LAST_MARKED_LINE,
@@ -37,8 +36,9 @@ def iterate_lines(
 ) -> Iterator[str]:
     r"""Yields the lines of a UTF-8 text file, without their line ends.
 
-    Files named `*.gz` are decompressed. One "\r" before each line end (Windows) and a
-    byte order mark at the start are dropped. Only one line is in memory at a time.
+    Compressed files (`compression.SUFFIXES`) are decompressed. One "\r" before each
+    line end (Windows) and a byte order mark at the start are dropped. Only one line is
+    in memory at a time.
 
     Args:
         path: Path of the file. Its last line need not end with a newline.
@@ -48,7 +48,7 @@ def iterate_lines(
 
     Raises:
         UserError: The file is missing, unreadable, a directory, empty, a damaged
-            gzip file, not UTF-8, or contains a NUL character.
+            compressed file, not UTF-8, or contains a NUL character.
     """
     empty = True
     for line in decode_lines(_raw_lines(Path(path), most_bytes), str(path)):
@@ -216,18 +216,9 @@ def _new_file(
 
 
 def _raw_lines(path: Path, most_bytes: int | None) -> Iterator[bytes]:
-    """Yields a file's lines with their line ends; decompresses `*.gz` files."""
-    if path.is_dir():
-        raise UserError(f"{path} is a directory; a text file is needed here")
+    """Yields a file's lines with their line ends; decompresses compressed files."""
     try:
-        opener = gzip.open if path.name.endswith(".gz") else open
-        with opener(path, "rb") as file:
-            yield from truncate_lines(cast(BinaryIO, file), most_bytes)
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(
-            f"{path} is not a complete gzip file ({error}); copy or download it again"
-        ) from None
+        with open_bytes(path) as file:
+            yield from truncate_lines(file, most_bytes)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error

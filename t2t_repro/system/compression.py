@@ -14,7 +14,8 @@ from typing import BinaryIO, cast
 
 from t2t_repro.system.errors import UserError
 
-SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+_NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
+SUFFIXES = tuple(_NAMES)
 """Endings of the names of compressed files."""
 
 # A block of 128 KiB takes at least 4 bytes in Zstandard, so one read of this number of
@@ -77,10 +78,9 @@ class _Decompressed(io.RawIOBase):
                 self._block = memoryview(next(self._blocks, b""))
             except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
-                    reason = f"cannot read {self._path}: {error.strerror}"
-                    raise UserError(reason) from error
+                    raise
                 raise UserError(
-                    f"{self._path} is not a complete {self._path.suffix[1:]} file "
+                    f"{self._path} is not a complete {_NAMES[self._path.suffix]} file "
                     f"({error}); copy or download it again"
                 ) from None
         size = min(len(buffer), len(self._block))

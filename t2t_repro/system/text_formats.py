@@ -8,9 +8,12 @@ from t2t_repro.system.errors import UserError
 # First bytes of binary files, their kind and the remedy.
 _BINARY = {
     b"\x1f\x8b": ("gzip", "add .gz to its name, or decompress it with gunzip"),
-    b"BZh": ("bzip2", "decompress it with bunzip2"),
-    b"\xfd7zXZ\0": ("xz", "decompress it with unxz"),
-    b"\x28\xb5\x2f\xfd": ("Zstandard", "decompress it with unzstd"),
+    b"BZh": ("bzip2", "add .bz2 to its name, or decompress it with bunzip2"),
+    b"\xfd7zXZ\0": ("xz", "add .xz to its name, or decompress it with unxz"),
+    b"\x28\xb5\x2f\xfd": (
+        "Zstandard",
+        "add .zst to its name, or decompress it with unzstd",
+    ),
     b"PK\x03\x04": ("ZIP", "extract it with unzip"),
     b"\xd0\xcf\x11\xe0": ("Microsoft Office", "save it as a text file"),
 }

@@ -68,7 +68,7 @@ def test_first_run_builds_and_reports_vocabulary_and_shards(original):
         "val",
         "vocab.model",
     ]
-    assert original.log[1] == "encoding files train"
+    assert original.log[1] == "encoding files train: train.en and train.de, 60 lines"
     assert original.log[2].startswith("  60 pairs, ")
     assert original.log[4].startswith("  5 pairs, ")
 
@@ -99,7 +99,10 @@ def test_interrupted_run_is_resumed(run):
     before = run.bytes()
     shutil.rmtree(run.folder / "val")
     run()
-    assert run.log[1:3] == [f"reusing {run.folder / 'train'}", "encoding files val"]
+    assert run.log[1:3] == [
+        f"reusing {run.folder / 'train'}",
+        "encoding files val: val.en and val.de, 5 lines",
+    ]
     assert run.bytes() == before
 
 
@@ -124,7 +127,7 @@ def test_changed_data_is_detected_and_rebuilt(run, name):
     is_val = split == "val"
     assert (f"reusing {run.folder / 'train'}" in run.log) == is_val
     assert ("building a vocabulary of 300 subwords" in run.log) != is_val
-    assert "encoding files val" in run.log
+    assert "encoding files val: val.en and val.de, 5 lines" in run.log
     run()
     assert run.log[0].startswith("reusing")
 

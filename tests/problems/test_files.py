@@ -71,15 +71,15 @@ def test_missing_split_is_reported_by_file_name(folder):
 
 
 def test_files_with_unsuitable_names_are_listed_with_a_remedy(folder):
-    for split, ending in (("train", ".xz"), ("val", "")):
+    for split, ending in (("train", ".7z"), ("val", "")):
         for lang in ("en", "de"):
             path = folder / f"{split}.{lang}"
-            name = f"{path.name}.xz" if ending else f"{split}.europarl.{lang}"
+            name = f"{path.name}.7z" if ending else f"{split}.europarl.{lang}"
             path.rename(folder / name)
     with pytest.raises(
         UserError,
-        match=r"holds train\.de\.xz, train\.en\.xz; rename files to train\.LANGUAGE, "
-        r"such as train\.en, and decompress them or use gzip$",
+        match=r"holds train\.de\.7z, train\.en\.7z; rename files to train\.LANGUAGE, "
+        r"such as train\.en, and decompress them$",
     ):
         _create(folder)
     with pytest.raises(
@@ -120,3 +120,65 @@ def test_infers_the_languages_without_training_files(folder):
     assert (problem.source_lang, problem.target_lang) == ("en", "de")
     with pytest.raises(UserError, match=r"train\.en does not exist"):
         problem.fingerprint()
+
+
+TMX = """<tmx version="1.4"><body>
+<tu><tuv xml:lang="en-GB"><seg>one</seg></tuv><tuv xml:lang="de"><seg>eins</seg></tuv>
+</tu><tu><tuv xml:lang="en"><seg>only English</seg></tuv></tu></body></tmx>"""
+
+
+def test_fingerprint_of_plain_text_is_that_of_earlier_versions(folder):
+    # Computed by revision 9b032ad.
+    digest = "b6095a5c21c993863bc758ca43b5d68941d704f0904746fd5db43cc5f33e64ad"
+    assert _create(folder).fingerprint() == f"files:en-de:{digest}"
+
+
+def test_pair_files_are_read_in_the_order_of_their_names(folder):
+    for lang in ("en", "de"):
+        (folder / f"train.{lang}").unlink()
+    (folder / "train.b.tsv.gz").write_bytes(gzip.compress(b"two\tzwei\n"))
+    (folder / "train.a.tmx").write_text(TMX)
+    problem = _create(folder)
+    assert list(problem.pairs("train")) == [("one", "eins"), ("two", "zwei")]
+    assert problem.description("train") == (
+        "train.a.tmx: 1 pair of 2 units (en-GB 1, de 1); "
+        "train.b.tsv.gz: 1 pair of 1 unit"
+    )
+    assert _create(folder).description("train") == problem.description("train")
+    assert problem.description("val") == "val.en and val.de, 2 lines"
+    before = problem.fingerprint()
+    (folder / "train.a.tmx").write_text(TMX.replace("eins", "Eins"))
+    assert problem.fingerprint() != before
+
+
+def test_pair_files_need_both_languages(folder):
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / "train.tmx").write_text(TMX)
+    for languages in ((None, None), ("en", None)):
+        with pytest.raises(
+            UserError, match=r"source_lang and .*: .* holds train\.tmx$"
+        ):
+            _create(folder, *languages)
+    assert list(_create(folder, "de", "en").pairs("train")) == [("eins", "one")]
+
+
+def test_pair_files_and_parallel_files_of_a_split_are_ambiguous(folder):
+    (folder / "val.tmx").write_text(TMX)
+    with pytest.raises(UserError, match=r"holds val\.tmx and val\.de, but the val sp"):
+        list(_create(folder).pairs("val"))
+    assert next(_create(folder).pairs("train")) == ("en train 0", "de train 0")
+
+
+def test_fingerprint_includes_texts_in_other_files(folder):
+    for lang, kind in (("en", "src"), ("de", "ref")):
+        (folder / f"train.{lang}").unlink()
+        (folder / f"train.{kind}.{lang}.sgm").write_text(
+            f'<{kind}set><doc docid="1"><seg id="1">{lang}</seg></doc></{kind}set>'
+        )
+    problem = _create(folder, "en", "de")
+    assert list(problem.pairs("train")) == [("en", "de")]
+    before = problem.fingerprint()
+    path = folder / "train.ref.de.sgm"
+    path.write_text(path.read_text().replace(">de<", ">anders<"))
+    assert problem.fingerprint() != before

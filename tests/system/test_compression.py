@@ -16,6 +16,7 @@ COMPRESS = {
     "xz": lzma.compress,
     "zst": zstandard.ZstdCompressor().compress,
 }
+NAMES = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "Zstandard"}
 # Larger than the blocks of the decompressors.
 CONTENTS = [bytes(range(256)) * 2000, b"", b"second member\n", b"x" * 300_000]
 
@@ -39,7 +40,9 @@ def test_rejects_an_incomplete_file(tmp_path, suffix, cut):
     path = write(tmp_path, suffix)
     path.write_bytes(path.read_bytes()[:cut])
     with (
-        pytest.raises(UserError, match=rf"text\.{suffix} is not a complete {suffix} f"),
+        pytest.raises(
+            UserError, match=rf"text\.{suffix} is not a complete {NAMES[suffix]}"
+        ),
         open_bytes(path) as file,
     ):
         file.read()
