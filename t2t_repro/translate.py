@@ -1,7 +1,9 @@
 """Translates text, one sentence per line, or several with --split_sentences.
 
-Each input line gives one output line, in the same order. After an interruption, the
-same command resumes if input and output are files.
+Each input line gives one output line, in the same order. Documents, such as subtitles
+and PO files, are recognized by the ending of --input_file: their texts are translated,
+and everything else stays. After an interruption, the same command resumes if input and
+output are files.
 """
 
 from __future__ import annotations
@@ -11,7 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.command_line import cli, model_flags, translate_flags
+from t2t_repro.command_line import (
+    cli,
+    model_flags,
+    translate_document,
+    translate_flags,
+)
 from t2t_repro.command_line.translate_text import (
     Prepared,
     add_text_flags,
@@ -29,6 +36,7 @@ def _parser() -> cli.ArgumentParser:
         help="write the score and a tab before each translation",
     )
     translate_flags.add_flags(parser)
+    translate_document.add_flags(parser)
     return parser
 
 
@@ -36,8 +44,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates the input and writes the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
+    document_format = translate_document.select_format(args)
     cli.start_models(args.verbose, args.no_fast)
-    translate_text(args, _load)
+    if document_format is None:
+        translate_text(args, _load)
+        return
+    from t2t_repro.runs.model_dir import ModelDir
+
+    languages = ModelDir(Path(args.model_dir)).provenance()
+    translate_document.translate_document(args, document_format, languages, _load)
 
 
 def _load(args: Any, lines: int | None) -> Prepared:

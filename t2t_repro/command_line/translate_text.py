@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from t2t_repro.command_line import cli, model_flags
@@ -64,13 +65,21 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
     )
 
 
-def translate_text(args: Any, load: Callable[[Any, int | None], Prepared]) -> None:
+def translate_text(
+    args: Any,
+    load: Callable[[Any, int | None], Prepared],
+    text: InputText | None = None,
+    finish: Callable[[Path], None] | None = None,
+) -> None:
     """Translates the input, and resumes where an interrupted run stopped.
 
     Args:
         args: Flags of the command.
         load: Function from the flags and the number of lines (None if unknown) to a
             translator.
+        text: Text to translate; None for `args.input_file`.
+        finish: Function that receives the path of the translated lines of a regular
+            file. If it raises, the run can be resumed.
 
     Raises:
         UserError: The flags, the text or the model cannot be used.
@@ -86,8 +95,8 @@ def translate_text(args: Any, load: Callable[[Any, int | None], Prepared]) -> No
         translate_windows,
     )
 
-    _check_names(args)
-    text = InputText(args.input_file)
+    check_names(args)
+    text = text or InputText(args.input_file)
     prefixes = _prefixes(args, text)
     prepared = load(args, text.lines)
     translator = prepared.translator
@@ -123,6 +132,8 @@ def translate_text(args: Any, load: Callable[[Any, int | None], Prepared]) -> No
                 align=prepared.align,
             ):
                 output.append(records, asdict(state))
+        if finish is not None and output.partial is not None:
+            finish(output.partial)
     if state.divided:
         limit = prepared.lines.limit
         cli.log(f"divided, because longer than {limit}: {state.summary('divided')}")
@@ -137,7 +148,7 @@ def translate_text(args: Any, load: Callable[[Any, int | None], Prepared]) -> No
         cli.log(prepared.summary())
 
 
-def _check_names(args: Any) -> None:
+def check_names(args: Any) -> None:
     """Rejects an output file that would overwrite an input file."""
     output = args.output_file
     if not os.path.isfile(output):

@@ -103,6 +103,22 @@ class InputText:
         return os.path.isfile(file)
 
 
+class InputList(InputText):
+    """Texts of a file in a format other than lines.
+
+    Args:
+        name: File.
+        texts: Its texts, each in one line.
+    """
+
+    def __init__(self, name: str, texts: Sequence[str]) -> None:
+        self._texts = texts
+        super().__init__(name)
+
+    def _read_once(self) -> Iterator[str]:
+        return iter(self._texts)
+
+
 class Stream:
     """An output that cannot be resumed; it has the interface of `ResumableFile`."""
 

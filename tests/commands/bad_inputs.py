@@ -128,6 +128,8 @@ def write_odd_files(folder: Path) -> None:
         "open.trees": b"(TOP (NP (NN tea)))\n(TOP (NP (NN tea))\n",
         "half.json": b"{",
         "list.json": b"[]",
+        "cut.srt": b"1\n00:00:01,000 --> 00:00",
+        "entity.tmx": b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>",
     }
     folder.mkdir()
     for name, contents in texts.items():
