@@ -6,15 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.hub.sampler import (
-    NEVER,
-    Beams,
-    BeamSearchSampler,
-    NextLogits,
-    Sentences,
-    append,
-    take,
-)
+from t2t_repro.hub.beams import NEVER, Beams, NextLogits, Sentences, append, take
+from t2t_repro.hub.sampler import BeamSearchSampler
 from t2t_repro.layers.functional import Tensor
 from t2t_repro.tokenizers.plain_tokenizer import EOS_ID, PAD_ID
 
