@@ -132,13 +132,14 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
             model: Model whose variables `next` reads.
             limits: int32 (batch,), the maximum number of tokens of each sentence, EOS
                 included; None: as many as the prompt has positions after the first.
+                The prompt may have fewer positions.
             select: Function that reorders a cache for all hypotheses, given the parent
                 of each, int32 (batch, num_beams); None: the rows of the cache are
                 copied for each hypothesis, and reordered.
 
         Returns:
-            int32 (batch, width): the start token and the hypothesis, 0-padded; without
-            tokens if the limit is 0.
+            int32 (batch, width): the start token and the hypothesis, 0-padded. Only the
+            start token if the limit is 0, or if the sentence is not done at the width.
         """
         batch, width = prompt.shape
         if limits is None:
@@ -155,7 +156,7 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
         sentences = Sentences(
             prompt=prompt,
             mask=ops.cast(ops.zeros_like(prompt) if mask is None else mask, "bool"),
-            limits=ops.minimum(limits, width - 1),
+            limits=limits,
             stops=ops.convert_to_tensor(list(stop_token_ids or ()), "int32"),
             select=select,
         )
@@ -167,14 +168,18 @@ class BeamSearchSampler(keras_hub.samplers.Sampler):
             cache=cache,
         )
 
-        def is_open(*beams: Any) -> Tensor:
-            return ops.any(Beams(*beams).log_probs > NEVER)
+        def is_open(*state: Any) -> Tensor:
+            beams = Beams(*state)
+            return ops.any(beams.log_probs > NEVER) & (beams.index < width)
 
-        def run_step(*beams: Any) -> tuple[Any, ...]:
-            return tuple(self.step(next, Beams(*beams), sentences))
+        def run_step(*state: Any) -> tuple[Any, ...]:
+            return tuple(self.step(next, Beams(*state), sentences))
 
-        found = self.run_loop(is_open, run_step, model=model, loop_vars=tuple(beams))
-        return Beams(*found).tokens[:, self.num_beams]
+        beams = Beams(
+            *self.run_loop(is_open, run_step, model=model, loop_vars=tuple(beams))
+        )
+        is_done = ops.all(beams.log_probs == NEVER, axis=1, keepdims=True)
+        return ops.where(is_done | is_start, beams.tokens[:, self.num_beams], PAD_ID)
 
     def step(self, next: NextLogits, beams: Beams, sentences: Sentences) -> Beams:
         """Adds one token to every hypothesis."""

@@ -124,6 +124,26 @@ def test_a_backbone_can_be_copied_by_its_config(name, make_task):
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize(("extra_length", "widths"), [(20, [48]), (40, [48, 73])])
+def test_the_whole_width_is_used_if_a_narrow_one_is_too_short(
+    extra_length, widths, vocabulary, tokenizer, monkeypatch
+):
+    model, settings = tiny.random_model(), {"extra_length": extra_length}
+    task = TransformerSeq2SeqLM.from_model(model, vocabulary, **settings)
+    tried, step = [], task.generate_step
+
+    def generate_step(inputs, *args):
+        tried.append(inputs["decoder_token_ids"].shape[1])
+        return step(inputs, *args)
+
+    monkeypatch.setattr(task, "generate_step", generate_step)
+    task.compile(run_eagerly=True)
+    # The longest source has 17 tokens, which are padded to 32.
+    assert task.generate(LINES) == translate(model, tokenizer, **settings)
+    assert tried == widths
+
+
+@pytest.mark.medium
 def test_prefixes_lengths_and_single_texts(make_task, tokenizer):
     model, task = make_task()
     task.compile(run_eagerly=True)
