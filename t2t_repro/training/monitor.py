@@ -100,11 +100,11 @@ class Monitor:
         if spent < FIRST_REPORT_SECONDS:
             return
         self._has_reported = True
+        # No ETA, because tracing and compilation are part of the first steps.
         per_step = spent / (step - self._start_step)
-        remaining = self._train_steps - step
         self.log(
             f"step {step:,}/{self._train_steps:,}  {per_step:.1f} s per step so far, "
-            f"ETA {_clock(remaining * per_step)}; reports every {LOG_STEPS} steps"
+            f"with start-up; reports every {LOG_STEPS} steps"
         )
 
     def unreported(self) -> Unreported:

@@ -46,7 +46,7 @@ def test_reports_means_speed_and_remaining_time(tmp_path, clock):
     run_fifty(tmp_path, stream, clock)
     first, line = stream.getvalue().splitlines()
     # 15 steps take 30 s; 185 steps remain.
-    assert first.startswith("step 15/200  2.0 s per step so far, ETA 0:06:10; ")
+    assert first.startswith("step 15/200  2.0 s per step so far, with start-up; ")
     # 50 * 1000 tokens in 100 s; 150 remaining steps of 2 s take 5 minutes.
     for text in (
         "step 50/200",
