@@ -35,14 +35,23 @@ def _parser() -> cli.ArgumentParser:
     add(
         "--source_file",
         type=cli.path,
-        help="sentences to translate instead of a split",
+        help="sentences to translate instead of a split: text, or a file of pairs such "
+        "as test.xml",
     )
     add(
         "--reference_file",
         type=cli.path,
         nargs="+",
         metavar="FILE",
-        help="reference translations; further files add alternative references",
+        help="reference translations, text or a file of pairs; further files add "
+        "alternative references",
+    )
+    add(
+        "--reference_name",
+        nargs="+",
+        metavar="NAME",
+        help="translators whose references to read from a test set of WMT (default: "
+        "the first one in the file)",
     )
     add("--hypothesis_file", type=cli.path, help="existing translations to score")
     _add_score_flags(parser)
@@ -62,6 +71,10 @@ def _parser() -> cli.ArgumentParser:
 def _add_score_flags(parser: cli.ArgumentParser) -> None:
     """Adds the flags of the scores and of the comparison."""
     add = parser.add_argument
+    add(
+        "--source_lang",
+        help="source language, which files of pairs need (default: the model's)",
+    )
     add(
         "--target_lang",
         help="target language, which determines BLEU's tokenizer (default: the "
@@ -140,7 +153,7 @@ def _check_flags(parser: cli.ArgumentParser, args: Namespace) -> None:
             parser.error("give --split or --reference_file, not both")
         if not args.source_file and (args.comet_dir or not args.hypothesis_file):
             parser.error("--source_file is required")
-    elif args.source_file or not args.model_dir:
+    elif args.source_file or args.reference_name or not args.model_dir:
         parser.error("--reference_file is required")
     if args.hypothesis_file and args.output_file:
         parser.error("--output_file cannot be combined with --hypothesis_file")
@@ -148,7 +161,8 @@ def _check_flags(parser: cli.ArgumentParser, args: Namespace) -> None:
 
 def _test_set(args: Namespace) -> TestSet:
     """Returns the test set: a split of the model's problem, or the given files."""
-    language, directory = args.target_lang, None
+    languages = args.source_lang, args.target_lang
+    directory = None
     if args.model_dir:
         require_model(Path(args.model_dir))
         cli.start_models(args.verbose, args.no_fast)
@@ -156,12 +170,20 @@ def _test_set(args: Namespace) -> TestSet:
 
         directory = ModelDir(Path(args.model_dir))
         provenance = directory.provenance()
-        language = language or provenance.target_lang
+        languages = (
+            languages[0] or provenance.source_lang,
+            languages[1] or provenance.target_lang,
+        )
         _check_not_in_corpus(args.output_file, provenance.data_dir)
     from t2t_repro.evaluation import test_sets
 
     if directory is None or args.reference_file:
-        test_set = test_sets.read_files(args.source_file, args.reference_file, language)
+        test_set = test_sets.read_files(
+            args.source_file,
+            args.reference_file,
+            languages,
+            args.reference_name or (None,),
+        )
     else:
         test_set = test_sets.load_split(directory.problem(), args.split or "test")
     if test_set.is_trees and (args.hypothesis_file or args.compare or args.comet_dir):

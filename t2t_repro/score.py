@@ -8,13 +8,14 @@ the last one summarizes all pairs.
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli, model_flags
+from t2t_repro.formats.pairs import iterate_side
 from t2t_repro.runs.run_metadata import require_model
-from t2t_repro.system.atomic_file import iterate_pairs
+from t2t_repro.system.atomic_file import pair_lines
 
 if TYPE_CHECKING:
     from t2t_repro.translation.pair_scores import PairScore
@@ -24,10 +25,16 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
     parser.add_argument(
-        "--source_file", type=cli.path, required=True, help="sentences, one per line"
+        "--source_file",
+        type=cli.path,
+        required=True,
+        help="sentences, one per line, or a file of pairs such as test.tmx",
     )
     parser.add_argument(
-        "--target_file", type=cli.path, required=True, help="translations, one per line"
+        "--target_file",
+        type=cli.path,
+        required=True,
+        help="translations, one per line, or the same file of pairs",
     )
     parser.add_argument(
         "--per_token",
@@ -51,21 +58,25 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, scores the pairs and prints the scores."""
     args = _parser().parse_args(argv)
-    _check(args.source_file, args.target_file)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
     from tqdm import tqdm
 
+    from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.pair_scores import CorpusScore, PairScorer
 
+    metadata = ModelDir(Path(args.model_dir)).provenance()
+    files = args.source_file, args.target_file
+    languages = metadata.source_lang, metadata.target_lang
+    _check(files, languages)
     loaded = load_models(args.model_dir, [args.checkpoint])
     scorer = PairScorer(loaded.models[0], loaded.tokenizer)
     corpus = CorpusScore()
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
     with tqdm(unit=" pairs", disable=hidden) as bar:
         for score in scorer.score_pairs(
-            iterate_pairs(args.source_file, args.target_file),
+            _read_pairs(files, languages, cli.log),
             per_token=args.per_token,
             tokens_per_batch=args.tokens_per_batch,
             progress=bar.update,
@@ -84,11 +95,22 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
 
 
-def _check(source_file: str, target_file: str) -> None:
+def _check(files: tuple[str, str], languages: tuple[str, str]) -> None:
     """Reads regular files once, so that mistakes are reported before scoring starts."""
-    if Path(source_file).is_file() and Path(target_file).is_file():
-        for _ in iterate_pairs(source_file, target_file):
+    if all(Path(file).is_file() for file in files):
+        for _ in _read_pairs(files, languages):
             pass
+
+
+def _read_pairs(
+    files: tuple[str, str],
+    languages: tuple[str, str],
+    report: Callable[[str], None] | None = None,
+) -> Iterator[tuple[str, str]]:
+    """Yields the sources and targets of two files; `report`: see `iterate_side`."""
+    sources = iterate_side(files[0], 0, languages, report=report)
+    targets = iterate_side(files[1], 1, languages)
+    return pair_lines(sources, targets, files)
 
 
 def _format_text(score: "PairScore", normalize: bool) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from t2t_repro.evaluation.references import require_text
+from t2t_repro.formats.pairs import find_format, iterate_side
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.trees import TREES
 from t2t_repro.system.atomic_file import new_text_file, read_lines
@@ -48,20 +49,41 @@ def load_split(problem: Problem, split: str) -> TestSet:
 
 
 def read_files(
-    source_file: str | None, reference_files: Sequence[str], target_lang: str | None
+    source_file: str | None,
+    reference_files: Sequence[str],
+    languages: tuple[str | None, str | None],
+    reference_names: Sequence[str | None] = (None,),
 ) -> TestSet:
-    """Reads a test set from files with one sentence per line.
+    """Reads a test set from text files, or from files of pairs such as WMT's.
 
-    Raises UserError if the numbers of lines differ, or all lines of a file are blank.
+    Args:
+        source_file: File of the sources; None if only translations can be scored.
+        reference_files: Files of alternative references.
+        languages: Source and target language, None if unknown.
+        reference_names: References to read from each file with named ones; None is the
+            first one of the file.
+
+    Raises:
+        UserError: The numbers of lines differ, or all lines of a file are blank.
     """
-    names = [*filter(None, [source_file]), *reference_files]
-    texts = [read_lines(name) for name in names]
-    for name, lines in zip(names, texts, strict=True):
-        _require_same_length(name, lines, names[0], texts[0])
-        require_text(lines, name)
+    sides = [(source_file, 0, reference_names[0])] if source_file else []
+    for file in reference_files:
+        names = reference_names if find_format(file) else (None,)
+        sides += [(file, 1, name) for name in names]
+    texts: list[list[str]] = []
+    descriptions: list[str] = []
+    for file, side, name in sides:
+        summaries: list[str] = []
+        report = summaries.append
+        lines = [*iterate_side(file, side, languages, reference=name, report=report)]
+        texts.append(lines)
+        _require_same_length(file, lines, sides[0][0], texts[0])
+        require_text(lines, file)
+        if side == 1:
+            descriptions += summaries or [file]
     sources = texts.pop(0) if source_file else None
-    description = f"{', '.join(reference_files)}, {format_count(len(texts[0]), 'line')}"
-    return TestSet(sources, texts, target_lang, description)
+    description = f"{', '.join(descriptions)}, {format_count(len(texts[0]), 'line')}"
+    return TestSet(sources, texts, languages[1], description)
 
 
 def read_translations(path: str, test_set: TestSet) -> list[str]:

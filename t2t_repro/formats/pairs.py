@@ -12,10 +12,18 @@ from t2t_repro.formats.po import read_po
 from t2t_repro.formats.tables import read_csv, read_jsonl, read_tsv
 from t2t_repro.formats.wmt import is_reference_sgm, read_sgm
 from t2t_repro.formats.xml_pairs import read_xml
+from t2t_repro.system.atomic_file import iterate_lines
 from t2t_repro.system.compression import open_bytes, strip_suffix
 from t2t_repro.system.errors import UserError
 
-__all__ = ["READERS", "Pair", "find_format", "is_reference_sgm", "read_pairs"]
+__all__ = [
+    "READERS",
+    "Pair",
+    "find_format",
+    "is_reference_sgm",
+    "iterate_side",
+    "read_pairs",
+]
 
 READERS: dict[str, Callable[[PairFile], Iterator[Pair]]] = {
     ".tmx": read_xml,
@@ -79,3 +87,37 @@ def read_pairs(
     summary = file.summary()
     if report:
         report(summary)
+
+
+def iterate_side(
+    path: str | os.PathLike[str],
+    side: int,
+    languages: tuple[str | None, str | None],
+    *,
+    reference: str | None = None,
+    report: Callable[[str], None] | None = None,
+) -> Iterator[str]:
+    """Yields the lines of a text file, or one side of the pairs of any other format.
+
+    Args:
+        path: Path of the file; its name determines whether it is a text file.
+        side: 0 for sources, 1 for targets.
+        languages: Source and target language, which only files of pairs need.
+        reference: See `read_pairs`.
+        report: See `read_pairs`; not called for a text file.
+
+    Raises:
+        UserError: `read_pairs` or `iterate_lines` fails, or a language is missing.
+    """
+    if find_format(path) is None:
+        yield from iterate_lines(path)
+        return
+    source_lang, target_lang = languages
+    if source_lang is None or target_lang is None:
+        raise UserError(
+            f"{path} may hold several languages; give --source_lang and --target_lang"
+        )
+    for pair in read_pairs(
+        path, source_lang, target_lang, reference=reference, report=report
+    ):
+        yield pair[side]

@@ -7,18 +7,22 @@ files are in `NAME-src.LANGUAGE.sgm`, references in `NAME-ref.LANGUAGE.sgm`.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from itertools import zip_longest
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from t2t_repro.formats.pair_file import Pair, PairFile, join_lines
+from t2t_repro.formats.pair_file import Pair, PairFile
 from t2t_repro.formats.xml_stream import Handler
-from t2t_repro.system.atomic_file import decode_lines
 from t2t_repro.system.compression import open_bytes
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_formats import describe_encoding
 
+_SGM_TAG = re.compile(
+    r"<(?P<tag>/?(?:doc|seg|srcset|refset))\b(?P<attributes>[^>]*)>", re.IGNORECASE
+)
 _SGM_NAME = re.compile(r"(?P<set>.*)[-.](?P<side>src|ref)\.(?P<lang>[\w-]+)\.sgm.*")
 
 
@@ -85,45 +89,11 @@ class WmtDocuments(Handler[Pair]):
 
 
 class _Segment(NamedTuple):
-    """Segment of an .sgm file: its ids, its line and its text."""
+    """Segment of an .sgm file: its name, its line and its text."""
 
-    document: str
-    number: str
+    name: str
     line: int
     text: str
-
-
-class _SgmParser(HTMLParser):
-    """Parser of .sgm files, which are SGML: not all of them are well-formed XML."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.segments: list[_Segment] = []
-        self.is_complete = False
-        self._document = self._number = ""
-        self._text: list[str] | None = None  # None: outside of segments.
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begins a document or a segment."""
-        attributes = dict(attrs)
-        if tag == "doc":
-            self._document = attributes.get("docid") or ""
-        elif tag == "seg":
-            self._number = attributes.get("id") or ""
-            self._text = []
-
-    def handle_endtag(self, tag: str) -> None:
-        """Ends a segment or the file."""
-        if tag == "seg" and self._text is not None:
-            text, line = "".join(self._text), self.getpos()[0]
-            self.segments.append(_Segment(self._document, self._number, line, text))
-            self._text = None
-        self.is_complete |= tag in ("srcset", "refset")
-
-    def handle_data(self, data: str) -> None:
-        """Adds text to a segment."""
-        if self._text is not None:
-            self._text.append(data)
 
 
 def is_reference_sgm(name: str) -> bool:
@@ -139,59 +109,88 @@ def read_sgm(file: PairFile) -> Iterator[Pair]:
         UserError: The other file is missing, a file is incomplete, or their segments
             differ.
     """
-    match = _SGM_NAME.fullmatch(file.path.name)
-    if match is None:
-        raise UserError(
-            f"{file.path}: rename it to NAME-src.LANGUAGE.sgm, or NAME-ref.LANGUAGE.sgm"
-            " for references"
-        )
-    is_source = match["side"] == "src"
-    other_side = "ref" if is_source else "src"
-    found = [
-        (path, other["lang"])
-        for path in sorted(file.path.parent.iterdir())
-        if (other := _SGM_NAME.fullmatch(path.name))
-        and (other["set"], other["side"]) == (match["set"], other_side)
-        and file.choose((match["lang"], other["lang"]))
-    ]
-    if len(found) != 1:
-        raise UserError(
-            f"{file.path} needs one file {match['set']}-{other_side}.LANGUAGE.sgm for "
-            f"{file.source_lang}-{file.target_lang}; found: "
-            f"{', '.join(path.name for path, _ in found) or 'none'}"
-        )
-    [(path, language)] = found
-    languages = (match["lang"], language)
+    path, languages = _find_other_sgm(file)
     with open_bytes(path) as other_file:
         own = _iterate_segments(file.file, str(file.path))
         others = _iterate_segments(other_file, str(path))
-        for segment, other_segment in zip_longest(own, others):
-            if (segment and segment[:2]) != (other_segment and other_segment[:2]):
+        end = _Segment("the end", 0, "")
+        for segment, other in zip_longest(own, others, fillvalue=end):
+            if segment.name != other.name:
                 raise UserError(
-                    f"{file.path} and {path} differ: {_name_segment(segment)} against "
-                    f"{_name_segment(other_segment)}; they must have the same segments"
+                    f"{file.path} and {path} must have the same segments: "
+                    f"{segment.name} is at the place of {other.name}"
                 )
-            place = f"{_name_segment(segment)}, line {segment.line}"
-            texts = (segment.text, other_segment.text)
+            texts = (segment.text, other.text)
+            place = f"{segment.name}, line {segment.line}"
             if pair := file.make_pair(languages, texts, place):
                 yield pair
 
 
-def _name_segment(segment: _Segment | None) -> str:
-    if segment is None:
-        return "its end"
-    return join_lines(f"segment {segment.number} of document {segment.document}")
+def _find_other_sgm(file: PairFile) -> tuple[Path, tuple[str, str]]:
+    """Returns the path of the other file of a pair, and the languages of both."""
+    own = _SGM_NAME.fullmatch(file.path.name)
+    if own is None:
+        raise UserError(
+            f"{file.path}: rename it to NAME-src.LANGUAGE.sgm, or NAME-ref.LANGUAGE.sgm"
+            " for references"
+        )
+    side = "ref" if own["side"] == "src" else "src"
+    found = [
+        (path, (own["lang"], other["lang"]))
+        for path in sorted(file.path.parent.iterdir())
+        if (other := _SGM_NAME.fullmatch(path.name))
+        and (other["set"], other["side"]) == (own["set"], side)
+        and file.choose((own["lang"], other["lang"]))
+    ]
+    if len(found) != 1:
+        names = ", ".join(path.name for path, _ in found) or "none"
+        raise UserError(
+            f"{file.path} needs one file {own['set']}-{side}.LANGUAGE.sgm for "
+            f"{file.source_lang}-{file.target_lang}; found: {names}"
+        )
+    return found[0]
 
 
 def _iterate_segments(file: BinaryIO, name: str) -> Iterator[_Segment]:
-    """Yields the segments of an .sgm file; UserError if it is incomplete."""
-    parser = _SgmParser()
-    for line in decode_lines(file, name):
-        parser.feed(f"{line}\n")
-        yield from parser.segments
-        parser.segments.clear()
-    if not parser.is_complete:
+    """Yields the segments of an .sgm file, which is SGML and seldom valid XML.
+
+    Raises UserError if the file is not UTF-8 or incomplete.
+    """
+    document = segment = ""
+    parts: list[str] | None = None  # Text of the current segment.
+    is_complete = False
+    for number, line in enumerate(file, 1):
+        try:
+            decoded = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise UserError(
+                f"{name}:{number}: not valid UTF-8; {describe_encoding(line)}"
+            ) from None
+        end = 0
+        for tag in _SGM_TAG.finditer(decoded):
+            if parts is not None:
+                parts.append(decoded[end : tag.start()])
+            end = tag.end()
+            kind, attributes = tag["tag"].lower(), tag["attributes"]
+            if kind == "doc":
+                document = _find_attribute("docid", attributes)
+            elif kind == "seg":
+                segment_id = _find_attribute("id", attributes)
+                segment = f"segment {segment_id} of document {document}"
+                parts = []
+            elif kind == "/seg" and parts is not None:
+                yield _Segment(segment, number, html.unescape("".join(parts)))
+                parts = None
+            is_complete |= kind in ("/srcset", "/refset")
+        if parts is not None:
+            parts.append(decoded[end:])
+    if not is_complete:
         raise UserError(
             f"{name}: the end tag of srcset or refset is missing; the file is "
             "incomplete, download it again"
         )
+
+
+def _find_attribute(name: str, attributes: str) -> str:
+    match = re.search(rf"""\b{name}\s*=\s*["']?([^"'\s]*)""", attributes)
+    return match[1] if match else ""

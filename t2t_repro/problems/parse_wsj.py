@@ -105,8 +105,9 @@ class ParseWsj(Problem):
             if any((folder / name).is_dir() for name in chain(*_SECTIONS.values())):
                 return folder
         raise UserError(
-            f"data_dir {self._folder} holds neither train.trees (nor a compressed one) "
-            "nor the treebank's sections (folders 02 to 23 of *.mrg files, possibly in wsj/)"
+            f"data_dir {self._folder} holds neither train.trees, also compressed, nor "
+            "the treebank's sections (folders 02 to 23 of *.mrg files, possibly in "
+            "wsj/)"
         )
 
     def _files(self, split: str) -> list[Path]:

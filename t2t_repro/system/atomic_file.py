@@ -139,13 +139,22 @@ def iterate_pairs(
             (raised at the end of the shorter file).
     """
     sources, targets = iterate_lines(source_path), iterate_lines(target_path)
+    return pair_lines(sources, targets, (str(source_path), str(target_path)))
+
+
+def pair_lines(
+    sources: Iterator[str], targets: Iterator[str], names: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yields the pairs of the lines of two files, given with their names.
+
+    Raises UserError if the files have different numbers of lines.
+    """
     for number, (source, target) in enumerate(zip_longest(sources, targets)):
         if source is None or target is None:
             longer = number + 1 + sum(1 for _ in chain(sources, targets))
             counts = (number, longer) if source is None else (longer, number)
             raise UserError(
-                f"{source_path} has {format_count(counts[0], 'line')} but "
-                f"{target_path} has "
+                f"{names[0]} has {format_count(counts[0], 'line')} but {names[1]} has "
                 f"{counts[1]:,}: line n of one must correspond to line n of the other"
             )
         yield source, target

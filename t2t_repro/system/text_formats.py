@@ -34,8 +34,18 @@ _MARKS = {
     "XLIFF": rb"<xliff[\s>]",
     "gettext PO": rb'msgid "',
     "HTML": rb"(?i:<!DOCTYPE html\b|<html[\s>])",
+    "WMT XML": rb"<dataset\s",
+    "WMT SGM": rb"<(?i:srcset|refset|tstset)\s",
     "RTF": rb"\{\\rtf",
     "PDF": rb"%PDF-\d",
+}
+# Endings of the names under which commands that need pairs read such a file.
+_PAIRS = {
+    "TMX": ".tmx",
+    "XLIFF": ".xlf",
+    "gettext PO": ".po",
+    "WMT XML": ".xml",
+    "WMT SGM": ".sgm",
 }
 _MARKS_AT_START = {
     name: re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*)?(?:" + mark + rb")")
@@ -74,9 +84,11 @@ def reject_format(line: bytes, number: int, name: str) -> None:
                 raise UserError(f"{name} is a {kind} file, not text; {remedy}")
     for kind, mark in _MARKS_AT_START.items():
         if mark.match(line):
+            remedy = "extract its text, one sentence per line"
+            if kind in _PAIRS:
+                remedy += f", or where pairs are needed name it *{_PAIRS[kind]}"
             raise UserError(
-                f"{name}:{number}: the format is {kind}, not plain text; extract its "
-                "text, one sentence per line"
+                f"{name}:{number}: the format is {kind}, not plain text; {remedy}"
             )
 
 

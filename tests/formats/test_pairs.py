@@ -87,7 +87,9 @@ def test_segments_of_sgm_files_must_correspond(tmp_path):
     samples.write(tmp_path)
     path = tmp_path / "set-ref.de.sgm"
     path.write_text(path.read_text().replace('id="2"', 'id="3"'))
-    with pytest.raises(UserError, match="segment 3 of document d against segment 2 of"):
+    with pytest.raises(
+        UserError, match="segment 3 of document d is at the place of segment 2"
+    ):
         read(path)
 
 
@@ -106,3 +108,14 @@ def test_documents_of_an_alignment_must_be_in_its_folder(tmp_path):
     (tmp_path / "xml/de/a.xml").unlink()
     with pytest.raises(UserError, match=r"needs its document de/a\.xml\.gz"):
         read(path)
+
+
+def test_sgm_files_need_not_be_valid_xml(tmp_path):
+    (tmp_path / "t-src.en.sgm").write_text(
+        "<SRCSET srclang=en><DOC docid=d><hl>\n<SEG id=1> R&D &amp;lt; 5 < 6\n</SEG>"
+        "</hl></DOC></SRCSET>\n"
+    )
+    (tmp_path / "t-ref.de.sgm").write_text(
+        '<refset><doc sysid="ref" docid="d"><seg id="1">F&E</seg></doc></refset>'
+    )
+    assert read(tmp_path / "t-ref.de.sgm") == [("R&D &lt; 5 < 6", "F&E")]
