@@ -22,7 +22,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"system"}),
     frozenset({"formats"}),
     frozenset({"layers", "decoding", "hparams", "problems", "tokenizers"}),
-    frozenset({"models", "data", "texts"}),
+    frozenset({"models", "data", "texts", "cleaning"}),
     # `fast` is above `models`, so lower floors cannot use optimized implementations.
     frozenset({"fast", "batches", "runs"}),
     frozenset({"translation"}),
