@@ -16,6 +16,7 @@ import numpy as np
 TABLE = Path(__file__).with_suffix(".txt")
 FLAGS = {
     "files": "--problem files --data_dir {data} --hparams {set}",
+    "clean": "--source_lang en --target_lang de --output_dir {odd}/new --workers 1",
     "train": "--data_dir {data} --model_dir {model} --hparams {set}",
     "import": "--checkpoint {odd}/model.ckpt-1 --vocab_file {odd}/junk.subwords "
     "--model_dir {odd}/imported",
@@ -115,6 +116,8 @@ def write_odd_files(folder: Path) -> None:
         "cut.en.gz": gzip.compress(b"one\n" * 1000)[:-20],
         "pointer.en": b"version https://git-lfs.github.com/spec/v1\nsize 12\n",
         "pointer.subwords": b"version https://git-lfs.github.com/spec/v1\nsize 12\n",
+        "copies.yaml": b"copies: false\n",
+        "letters.yaml": b"letters: 2\n",
         "junk.model": b"no vocabulary",
         "junk.subwords": b"'the_'\n",
         "python.yaml": b"d_model: !!python/object/apply:os.system ['touch x']\n",
