@@ -83,6 +83,8 @@ NOT_RUN_WITH = {
     r"--model_dir mymodel --export_dir exported$": "the fixture `folder` exports the "
     "same model with a name",
     r"--format litert": "tests/serving/test_litert.py exports a LiteRT model",
+    r"--input_file (film|messages)": "tests/commands/test_translate_documents.py "
+    "translates documents",
     r"train --no-fast": "tests/fast/test_install.py trains with it",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
     r"--hparams my/set.yaml": "test_sets_are_valid reads it",

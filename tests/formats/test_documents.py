@@ -354,7 +354,7 @@ DAMAGED = [
     ("po", 'msgid "A"\nmsgst', ":2: not a line of a PO file"),
     ("po", 'msgid "A"\nmsgstr "B', ":2: not a line of a PO file"),
     ("po", 'msgid "A"\n', ":1: the message has no msgstr"),
-    ("xliff", "<xliff><file>", ":1: the XML is not well-formed"),
+    ("xliff", "<xliff><file>", ":1: .*no element found"),
     ("xliff", "<a/>", "no unit of XLIFF"),
     ("xliff", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "declares the entity b"),
     ("tmx", '<tmx><tu><tuv xml:lang="fr"/></tu></tmx>', "no unit in en, only in fr"),

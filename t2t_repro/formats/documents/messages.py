@@ -25,7 +25,7 @@ _ICU = re.compile(
     r"\{\s*[\w.-]+\s*,\s*(plural|selectordinal|select)\s*,(?:\s*offset:\d+)?"
 )
 _BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
-_MOST_BRANCH = 10_000  # Characters of a branch, which bounds the time.
+_MOST_BRANCH = 2000  # Characters of a branch, which bounds the time.
 _ICU_CODE = re.compile(r"('[{}#|][^']*'|#)")
 
 Continues = Callable[[str, str], bool]
