@@ -62,18 +62,19 @@ def read_jsonl(file: PairFile) -> Iterator[Pair]:
         except (ValueError, RecursionError) as error:
             raise file.error(place, f"not valid JSON ({error})") from None
         texts = _find_texts(file, place, record)
-        codes: tuple[str | None, ...] = tuple(texts)
-        if file.choose(codes) is None:
-            names = find_columns(codes, file.source_lang, file.target_lang)
-            if names:
-                texts = {key: texts[key] for key in (codes[i] for i in names)}
+        keys = tuple(texts)
+        codes: tuple[str | None, ...] = keys
+        if file.choose(keys) is None:
+            columns = find_columns(keys, file.source_lang, file.target_lang)
+            if columns:
+                texts = {keys[i]: texts[keys[i]] for i in columns}
                 codes = _UNKNOWN
         if pair := file.make_pair(codes, list(texts.values()), place):
             yield pair
 
 
 def find_columns(
-    names: Sequence[str | None], source_lang: str, target_lang: str
+    names: Sequence[str], source_lang: str, target_lang: str
 ) -> tuple[int, int] | None:
     """Returns the indices of the columns of source and target.
 
@@ -85,10 +86,10 @@ def find_columns(
     Returns:
         None if the names do not include both.
     """
-    codes = find_pair(source_lang, target_lang, [name or "" for name in names])
+    codes = find_pair(source_lang, target_lang, names)
     if codes:
         return codes
-    lowered = [(name or "").strip().lower() for name in names]
+    lowered = [name.strip().lower() for name in names]
     found = [
         next((i for i, name in enumerate(lowered) if name in wanted), None)
         for wanted in (_SOURCES, _TARGETS)

@@ -99,7 +99,7 @@ class _Segment(NamedTuple):
 def is_reference_sgm(name: str) -> bool:
     """Returns whether a file name is that of an .sgm file with references."""
     match = _SGM_NAME.fullmatch(name)
-    return bool(match) and match["side"] == "ref"
+    return match is not None and match["side"] == "ref"
 
 
 def read_sgm(file: PairFile) -> Iterator[Pair]:

@@ -117,7 +117,9 @@ class XliffUnits(Handler[Pair]):
         finished = is_finished(self._unit.get("approved"), self._state)
         if self._unit.get("restype") == "x-gettext-domain-header" or not finished:
             targets = {}
-        segments = [mid for mid in sources if mid is not None and len(targets) > 1]
+        segments: list[str | None] = [
+            mid for mid in sources if mid is not None and len(targets) > 1
+        ]
         for segment in segments or [None]:
             texts = ["".join(side.get(segment, ())) for side in (sources, targets)]
             part = "" if segment is None else f", segment {segment}"

@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from t2t_repro.system.errors import UserError
 
@@ -47,13 +47,13 @@ def open_bytes(path: str | os.PathLike[str]) -> BinaryIO:
     if path.is_dir():
         raise UserError(f"{path} is a directory; a file is needed here")
     try:
-        file = io.BufferedReader(io.FileIO(path))
+        file = cast(BinaryIO, io.BufferedReader(io.FileIO(path)))
     except FileNotFoundError:
         raise UserError(f"{path} does not exist") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     if not path.name.endswith(SUFFIXES):
-        return cast(BinaryIO, file)
+        return file
     raw = _Decompressed(path, file)
     return cast(BinaryIO, io.BufferedReader(raw))
 
@@ -61,7 +61,7 @@ def open_bytes(path: str | os.PathLike[str]) -> BinaryIO:
 class _Decompressed(io.RawIOBase):
     """Stream of decompressed blocks, which converts errors of the decompressor."""
 
-    def __init__(self, path: Path, file: io.BufferedReader) -> None:
+    def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
         self._file = file
         self._blocks = _iterate_blocks(path, file)
@@ -93,18 +93,18 @@ class _Decompressed(io.RawIOBase):
         super().close()
 
 
-def _iterate_blocks(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
+def _iterate_blocks(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """Yields decompressed blocks, none of which is empty."""
     if path.suffix == ".zst":
         yield from filter(None, _iterate_frames(path, file))
         return
-    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     with openers[path.suffix](file) as stream:
-        while block := cast(BinaryIO, stream).read(io.DEFAULT_BUFFER_SIZE):
+        while block := stream.read(io.DEFAULT_BUFFER_SIZE):
             yield block
 
 
-def _iterate_frames(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
+def _iterate_frames(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """Yields the decompressed blocks of all frames of a Zstandard file.
 
     The library's own `stream_reader` does not report a frame that is incomplete.

@@ -39,8 +39,10 @@ _MARKS = {
     "RTF": rb"\{\\rtf",
     "PDF": rb"%PDF-\d",
 }
-# Endings of the names under which commands that need pairs read such a file.
-_PAIRS = {
+# Endings of names by which commands recognize documents and files of pairs.
+_ENDINGS = {
+    "SubRip subtitle": ".srt",
+    "WebVTT subtitle": ".vtt",
     "TMX": ".tmx",
     "XLIFF": ".xlf",
     "gettext PO": ".po",
@@ -85,8 +87,8 @@ def reject_format(line: bytes, number: int, name: str) -> None:
     for kind, mark in _MARKS_AT_START.items():
         if mark.match(line):
             remedy = "extract its text, one sentence per line"
-            if kind in _PAIRS:
-                remedy += f", or where pairs are needed name it *{_PAIRS[kind]}"
+            if kind in _ENDINGS:
+                remedy += f"; only a file named *{_ENDINGS[kind]} may have this format"
             raise UserError(
                 f"{name}:{number}: the format is {kind}, not plain text; {remedy}"
             )
