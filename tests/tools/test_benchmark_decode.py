@@ -1,6 +1,7 @@
 """Tests of the beam search benchmark with a small model."""
 
 import json
+from importlib.util import find_spec
 
 import pytest
 
@@ -40,3 +41,28 @@ def test_times_all_programs_on_the_same_work(forked_python, monkeypatch):
         work: pytest.approx(table[FLOAT32][work][0] / table[THEIRS][work][0])
         for work in works
     }
+
+
+@pytest.mark.medium
+def test_times_keras_hub(forked_python, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    small = "--batches=1 --sentences=1 --beam_size=2"
+    result = run_command.run(
+        TOOL, *SMALL.split(), *small.split(), "--only=keras_hub", "--json"
+    )
+    assert result.status == 0, result.err
+    tables = json.loads(result.out)["tables"]
+    backends = ["TensorFlow XLA", *(["JAX"] if find_spec("jax") else [])]
+    table = tables["beam search"]
+    assert set(table) == {
+        f"{program}, {backend}"
+        for program in ("generate", "BeamSampler")
+        for backend in backends
+    }
+    for row in table.values():
+        assert row["batch of 3"][0] > 0
+    for backend in backends:
+        ours, theirs = (f"{each}, {backend}" for each in ("generate", "BeamSampler"))
+        ratio = table[ours]["one sentence"][0] / table[theirs]["one sentence"][0]
+        found = tables["beam search: ratios"][f"{ours} / {theirs}"]
+        assert found["one sentence"] == pytest.approx(ratio)

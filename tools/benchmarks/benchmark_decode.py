@@ -1,4 +1,4 @@
-"""Times beam search of t2t_repro and CTranslate2 with the same weights and sentences.
+"""Times beam search of t2t_repro, CTranslate2 and keras-hub on the same sentences.
 
     python tools/benchmarks/benchmark_decode.py [--rounds 3] [--only t2t_repro,...]
 
@@ -11,7 +11,9 @@ layer, as in a student. CTranslate2 runs batches in parallel and one batch on al
 the faster of the two is reported. Only float32 and int8 programs run the small batches.
 
 CTranslate2 must be installed (`pip install ctranslate2`), or be excluded with
-`--only t2t_repro`.
+`--only t2t_repro`. `--only t2t_repro,keras_hub` compares `generate` of
+`t2t_repro.hub`, with its own sampler and with keras-hub's `BeamSampler`, on TensorFlow
+with XLA and, if it is installed, on JAX.
 """
 
 import os
@@ -19,26 +21,29 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from flags import choice, several
 
-from benchmarks import decoding, report
+from benchmarks import decoding, keras_hub_search, report
 from benchmarks.in_turn import own
 from benchmarks.report import Result, say
 from t2t_repro.command_line import cli
 from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.system.cores import usable_cores
 
-OURS, PEER = "t2t_repro", "ctranslate2"
+OURS, PEER, HUB = "t2t_repro", "ctranslate2", "keras_hub"
 TASKS = {OURS: "decoding.t2t_repro", PEER: "ctranslate2_search.translate"}
 FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
 INT8, XLA_INT8 = f"{OURS} int8", f"{OURS} int8, XLA"
 BFLOAT16 = f"{OURS} bfloat16"
 STUDENT = f"{OURS} float32, 1 decoder layer"
 THEIR_FLOAT32, THEIR_INT8 = "CTranslate2 float32", "CTranslate2 int8"
+HUB_XLA, HUB_JAX = "generate, TensorFlow XLA", "generate, JAX"
+BEAM_XLA, BEAM_JAX = "BeamSampler, TensorFlow XLA", "BeamSampler, JAX"
 CONTENDERS: dict[str, tuple[str, Result]] = {
     FLOAT32: (OURS, {"precision": "float32", "xla": False}),
     XLA: (OURS, {"precision": "float32", "xla": True}),
@@ -48,13 +53,18 @@ CONTENDERS: dict[str, tuple[str, Result]] = {
     STUDENT: (OURS, {"precision": "float32", "xla": False, "num_decoder_layers": 1}),
     THEIR_FLOAT32: (PEER, {"compute_type": "float32"}),
     THEIR_INT8: (PEER, {"compute_type": "int8"}),
+    HUB_XLA: (HUB, {"backend": "tensorflow", "sampler": "BeamSearchSampler"}),
+    HUB_JAX: (HUB, {"backend": "jax", "sampler": "BeamSearchSampler"}),
+    BEAM_XLA: (HUB, {"backend": "tensorflow", "sampler": "BeamSampler"}),
+    BEAM_JAX: (HUB, {"backend": "jax", "sampler": "BeamSampler"}),
 }
 # Programs that also translate small batches.
 SMALL = {FLOAT32, XLA, INT8, XLA_INT8, THEIR_FLOAT32, THEIR_INT8}
 PAIRS = (
     *((FLOAT32, THEIR_FLOAT32), (XLA, THEIR_FLOAT32), (BFLOAT16, THEIR_INT8)),
     *((INT8, THEIR_INT8), (XLA_INT8, THEIR_INT8), (INT8, THEIR_FLOAT32)),
-    *((INT8, FLOAT32), (STUDENT, FLOAT32)),
+    *((INT8, FLOAT32), (STUDENT, FLOAT32), (HUB_XLA, FLOAT32), (HUB_JAX, FLOAT32)),
+    *((HUB_XLA, BEAM_XLA), (HUB_JAX, BEAM_JAX)),
 )
 
 
@@ -79,11 +89,16 @@ def measure(args: Namespace, tables: Result) -> None:
     reasons = {"int8": int8_matmul.unsupported_reason()}
     reasons["bfloat16"] = precision.unsupported_reason("bfloat16")
     for name, (task, fields) in list(contenders.items()):
-        if task != PEER and (reason := reasons.get(fields["precision"])):
+        if task == OURS and (reason := reasons.get(fields["precision"])):
             say(f"skipping {name}: {reason}")
             del contenders[name]
+        elif (backend := fields.get("backend")) and not find_spec(backend):
+            say(f"skipping {name}: {backend} is not installed")
+            del contenders[name]
     processes = [
-        own(name, TASKS[task], vars(args) | fields)
+        keras_hub_search.contender(name, vars(args) | fields, fields["backend"])
+        if task == HUB
+        else own(name, TASKS[task], vars(args) | fields)
         for name, (task, fields) in contenders.items()
     ]
     # As in `translate`, a process with few sentences uses its cores differently.
@@ -106,7 +121,8 @@ def measure(args: Namespace, tables: Result) -> None:
 
 def parse(argv: Sequence[str] | None) -> Namespace:
     """Parses the flags."""
-    alpha, programs = cli.float_range(0, MOST_ALPHA), several(choice(TASKS))
+    alpha = cli.float_range(0, MOST_ALPHA)
+    programs = several(choice((*TASKS, HUB)))
     parser = report.parser(
         __doc__,
         ("batches", cli.int_range(1), 4, "number of batches in parallel"),
