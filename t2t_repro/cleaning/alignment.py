@@ -29,6 +29,7 @@ FEWEST_SAMPLED = 1_000
 _STEM = 5  # Prefixes join the inflected forms of a word.
 _MOST_STEMS = 50  # Bounds the time and memory of a long pair.
 _MOST_ODDS = 2.0  # The default threshold, log 1000 = 6.9, then needs four pairs.
+_ENOUGH_STEMS = 4  # Pairs with fewer known stems are weaker evidence.
 _SMOOTHING = 1  # Pseudo-count of a combination of words and of its expected count.
 
 
@@ -52,9 +53,10 @@ class PairScorer:
         # Neighbors may be alike, so a target moves by half of the corpus.
         half = len(sample) // 2
         sources, targets = zip(*sample, strict=True)
-        exchanged = zip(sources, targets[half:] + targets[:half], strict=True)
-        right = self._score(sample, np.ones(len(sample)))
-        wrong = self._score(list(exchanged), np.zeros(len(sample)))
+        exchanged = list(zip(sources, targets[half:] + targets[:half], strict=True))
+        right = self._score(sides, np.ones(len(sample)))
+        sides = [self._encode(exchanged, side) for side in (0, 1)]
+        wrong = self._score(sides, np.zeros(len(sample)))
         self._middle = (right.mean() + wrong.mean()) / 2
         self._slope = (right.mean() - wrong.mean()) * 2 / (right.var() + wrong.var())
 
@@ -66,11 +68,13 @@ class PairScorer:
             sampled: float64 (pairs,), 1 for a pair of the sample, which would otherwise
                 confirm itself, and 0 for others.
         """
-        odds = (self._middle - self._score(pairs, sampled)) * self._slope
-        return np.minimum(odds, _MOST_ODDS)
-
-    def _score(self, pairs: Sequence[TextPair], sampled: Floats) -> Floats:
         sides = [self._encode(pairs, side) for side in (0, 1)]
+        odds = (self._middle - self._score(sides, sampled)) * self._slope
+        known = np.minimum(sides[0][1], sides[1][1])
+        return np.minimum(odds, _MOST_ODDS) * np.minimum(known / _ENOUGH_STEMS, 1)
+
+    def _score(self, sides: Sequence[tuple[Ints, Ints]], sampled: Floats) -> Floats:
+        """Returns the mean association of the stems of each pair, float64 (pairs,)."""
         keys, owners, tokens = self._combine(sides)
         places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         own = sampled[owners]
@@ -80,13 +84,13 @@ class PairScorer:
         ]
         expected = counts[0] * counts[1] / self._pairs
         ratios = (together + _SMOOTHING) / (expected + _SMOOTHING)
-        score = np.zeros(len(pairs))
+        score = np.zeros(len(sampled))
         for side in (0, 1):
             lengths = sides[side][1]
             best = np.ones(lengths.sum())  # Below 1, words occur together by chance.
             np.maximum.at(best, tokens[side], ratios)
-            owner = np.repeat(np.arange(len(pairs)), lengths)
-            sums = np.bincount(owner, np.log(best), len(pairs))
+            owner = np.repeat(np.arange(len(sampled)), lengths)
+            sums = np.bincount(owner, np.log(best), len(sampled))
             score += sums / np.maximum(lengths, 1)
         return score
 
