@@ -46,6 +46,7 @@ class TransformerSeq2SeqLM(keras_hub.models.Seq2SeqLM):
 
     backbone_cls = TransformerBackbone
     preprocessor_cls = TransformerSeq2SeqLMPreprocessor
+    generate_function: Callable[..., dict[str, Tensor]] | None
 
     def __init__(
         self,

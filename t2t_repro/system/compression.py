@@ -113,8 +113,8 @@ def _iterate_frames(path: Path, file: BinaryIO) -> Iterator[bytes]:
         import zstandard
     except ImportError:
         raise UserError(
-            f"{path}: reading .zst files needs zstandard; run pip install "
-            "t2t_repro[formats], or decompress the file with unzstd"
+            f"{path}: reading .zst files needs zstandard; run pip install zstandard, "
+            "or decompress the file with unzstd"
         ) from None
     decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTD_WINDOW)
     frame = None
