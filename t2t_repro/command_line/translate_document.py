@@ -41,8 +41,8 @@ def add_flags(parser: cli.ArgumentParser) -> None:
         "--format",
         choices=("auto", "text", *FORMATS),
         default="auto",
-        help="format of --input_file (default: by the ending of its name; text for "
-        "other names and standard input)",
+        help="format of --input_file; auto: by the ending of its name, text for other "
+        "names and standard input",
     )
     add(
         "--retranslate",

@@ -105,7 +105,7 @@ def test_requires_a_folder_with_trees(tmp_path):
         problems.create("parse_wsj")
     with pytest.raises(UserError, match="absent is not a folder"):
         create(tmp_path / "absent")
-    with pytest.raises(UserError, match=r"holds neither train.trees .* nor the tree"):
+    with pytest.raises(UserError, match=r"holds neither train.trees.* nor the tree"):
         create(tmp_path)
 
 
