@@ -64,6 +64,7 @@ NOT_RUN = {
     "python -m t2t_repro.import_marian": "tests/commands/test_import_marian.py runs it",
     "python -m t2t_repro.import_opennmt": "tests/commands/test_import_opennmt.py "
     "runs it",
+    "python -m t2t_repro.clean": "tests/commands/test_clean.py runs it",
     "python -m t2t_repro.serve": "tests/commands/test_serve.py runs it",
     "python -m t2t_repro.client": "test_clients_send_requests_to_a_server runs it",
 }
@@ -83,7 +84,8 @@ NOT_RUN_WITH = {
     r"--model_dir mymodel --export_dir exported$": "the fixture `folder` exports the "
     "same model with a name",
     r"--format litert": "tests/serving/test_litert.py exports a LiteRT model",
-    r"--input_file (film|messages)": "tests/commands/test_translate_documents.py "
+    r"--source_file test.xml": "tests/evaluation/test_test_sets.py reads such files",
+    r"--input_file (film|messages|page)": "tests/commands/test_translate_documents.py "
     "translates documents",
     r"train --no-fast": "tests/fast/test_install.py trains with it",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
