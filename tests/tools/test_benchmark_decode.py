@@ -43,7 +43,7 @@ def test_times_all_programs_on_the_same_work(forked_python, monkeypatch):
     }
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_times_keras_hub(forked_python, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     small = "--batches=1 --sentences=1 --beam_size=2"
