@@ -13,6 +13,7 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from t2t_repro.system.errors import UserError
 
 _MOST_BYTES = 400  # The beginning of a longer text suffices.
+_TEXTS_PER_MATMUL = 64  # More texts have more features, so that the matrix is sparser.
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -38,7 +39,7 @@ class LanguageOdds:
         self._next = np.asarray(model.tk_nextmove)
         self._row = np.asarray(model.tk_row, np.int64) << 8
         self._feature = np.asarray(model.tk_output, np.int64)
-        self._columns = np.asarray(model.nb_ptc, np.float32).T.copy()
+        self._weights = np.asarray(model.nb_ptc, np.float32)
         self._prior = np.asarray(model.nb_pc)
         self.languages = np.asarray(model.nb_classes)
 
@@ -65,17 +66,17 @@ class LanguageOdds:
         encoded = [_encode(text)[:_MOST_BYTES] for text in texts]
         lengths = np.array([len(text) for text in encoded], np.int64)
         owners, features, counts = self._count_features(encoded, lengths)
-        logs = np.log1p(counts)
-        columns = (
-            np.bincount(owners, column[features] * logs, len(texts)) + prior
-            for column, prior in zip(self._columns, self._prior, strict=True)
-        )
-        best, expected = np.full((2, len(texts)), -np.inf)
-        for label, scores in zip(self.languages, columns, strict=True):
-            best = np.maximum(best, scores)
-            if label == language:
-                expected = np.maximum(expected, scores)
-        # A text without features, such as digits, is in no language.
+        expected, best = np.zeros((2, len(texts)))
+        for first in range(0, len(texts), _TEXTS_PER_MATMUL):
+            rows = slice(first, first + _TEXTS_PER_MATMUL)
+            start, stop = np.searchsorted(owners, (rows.start, rows.stop))
+            used, columns = np.unique(features[start:stop], return_inverse=True)
+            matrix = np.zeros((len(texts[rows]), len(used)), np.float32)
+            matrix[owners[start:stop] - first, columns] = np.log1p(counts[start:stop])
+            scores = matrix @ self._weights[used] + self._prior
+            best[rows] = scores.max(axis=1)
+            expected[rows] = scores[:, self.languages == language].max(axis=1)
+        # A text without features, such as an empty one, is in no language.
         has_features = np.bincount(owners, minlength=len(texts)) > 0
         return has_features * (best - expected) / np.sqrt(np.maximum(lengths, 1))
 
@@ -97,10 +98,10 @@ class LanguageOdds:
             letters = data[starts[:active] + position]
             states = self._next[self._row[states[:active]] + letters].astype(np.int64)
             found = self._feature[states]
-            texts = order[:active] * self._columns.shape[1]
+            texts = order[:active] * len(self._weights)
             keys.append((texts + found)[found >= 0])
         used, counts = np.unique(np.concatenate(keys), return_counts=True)
-        return *np.divmod(used, self._columns.shape[1]), counts
+        return *np.divmod(used, len(self._weights)), counts
 
 
 def _encode(text: str) -> bytes:

@@ -31,6 +31,8 @@ def map_in_order(
         workers: Number of processes.
     """
     context = multiprocessing.get_context("spawn")
+    # The processes use all cores, so that threads of NumPy would only compete.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     pending: deque[Future[B]] = deque()
     with ProcessPoolExecutor(workers, context, _start, (make,)) as pool:
         for chunk in chunks:
