@@ -10,6 +10,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+# Words and characters added to each side, because short sentences of equal meaning can
+# differ by a larger factor ("Try again.", "Versuchen Sie es noch einmal.").
+_ADDED = np.array([2, 10])
 # The standard deviation of a normal variable by its median absolute deviation.
 _DEVIATION_PER_MEDIAN = 1.4826
 
@@ -17,7 +20,7 @@ _DEVIATION_PER_MEDIAN = 1.4826
 def compute_ratios(lengths: Ints) -> Floats:
     """Returns the factor by which the lengths of each pair's sides differ.
 
-    The factor is relative to the median pair. Of the factors in words and in
+    Two words, or 10 characters, are added to each length. The factor is relative to the median pair. Of the factors in words and in
     characters, the smaller one is returned.
 
     Args:
@@ -27,7 +30,7 @@ def compute_ratios(lengths: Ints) -> Floats:
     Returns:
         float64 (pairs,), at least 1.
     """
-    ratios = np.log(lengths[:, 1] / lengths[:, 0])
+    ratios = np.log((lengths[:, 1] + _ADDED) / (lengths[:, 0] + _ADDED))
     differences = np.abs(ratios - np.median(ratios, axis=0))
     return np.asarray(np.exp(differences.min(axis=1)))
 

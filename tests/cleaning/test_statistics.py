@@ -26,10 +26,11 @@ TEXTS = [
 
 
 def test_ratio_is_the_smaller_one_relative_to_the_median():
-    # Words and characters of source and target. The median ratios are 1 and 2.
+    # Words and characters of source and target. With 2 words and 10 characters added,
+    # the ratios are 1 and 1.5, 1 and 1.5, 10 / 3 and 4.5; the medians are 1 and 1.5.
     lengths = [[[4, 10], [4, 20]], [[2, 10], [2, 20]], [[1, 10], [8, 80]]]
-    # The words differ by a factor of 8, the characters by 8 / 2.
-    np.testing.assert_allclose(compute_ratios(np.array(lengths)), [1, 1, 4])
+    # The words differ by a factor of 10 / 3, the characters by 4.5 / 1.5.
+    np.testing.assert_allclose(compute_ratios(np.array(lengths)), [1, 1, 3])
 
 
 def test_deviation_is_that_of_gale_and_church():
