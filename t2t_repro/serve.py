@@ -67,6 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
         threading.Event().wait()
     finally:
+        print("ending after the running requests; Ctrl-C: at once", flush=True)
         server.shutdown()
         server.server_close()
         service.close()
