@@ -20,8 +20,8 @@ _DEVIATION_PER_MEDIAN = 1.4826
 def compute_ratios(lengths: Ints) -> Floats:
     """Returns the factor by which the lengths of each pair's sides differ.
 
-    Two words, or 10 characters, are added to each length. The factor is relative to the median pair. Of the factors in words and in
-    characters, the smaller one is returned.
+    Two words, or 10 characters, are added to each length. The factor is relative to the
+    median pair. Of the factors in words and in characters, the smaller one is returned.
 
     Args:
         lengths: int64 (pairs, 2, 2), words and characters of source and target, each
