@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from t2t_repro.cleaning.language import LanguageOdds, base_language
+from t2t_repro.cleaning.language import LanguageOdds
 from t2t_repro.cleaning.pair_rules import PAIR_RULES, split_words
 from t2t_repro.cleaning.repairs import REPAIRS, join_spaces
 from t2t_repro.cleaning.report import Report
 from t2t_repro.cleaning.rules import CODES, Thresholds
+from t2t_repro.formats.languages import base_language
 
 Place = tuple[str, str, str]
 """Place of a pair in its file, source and target."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -17,11 +16,6 @@ _TEXTS_PER_MATMUL = 64  # More texts have more features, so that the matrix is s
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-
-def base_language(code: str) -> str:
-    """Returns a language code without region, in lower case: "en" for "en-GB"."""
-    return re.split("[-_]", code)[0].lower()
 
 
 class LanguageOdds:

@@ -20,6 +20,7 @@ from sacrebleu.metrics.bleu import BLEUScore
 
 from t2t_repro.evaluation.newstest2014 import replace_quotes
 from t2t_repro.evaluation.references import omit_empty_references
+from t2t_repro.formats.languages import base_language
 from t2t_repro.system.errors import UserError
 
 # As in Perl, `aa-b-c` is split only once, because the match of `a-b` consumes the b.
@@ -76,7 +77,7 @@ class BleuTokenizer(NamedTuple):
 
 def is_unspaced(target_lang: str | None) -> bool:
     """Returns whether sacreBLEU lacks a tokenizer for a language without spaces."""
-    return _base(target_lang) in _UNSPACED
+    return base_language(target_lang or "") in _UNSPACED
 
 
 def select_tokenizer(
@@ -98,7 +99,7 @@ def select_tokenizer(
             "characters (tok:char); prefer chrF"
         )
         return BleuTokenizer("char", note)
-    name = _TOKENIZER_OF.get(_base(target_lang), "13a")
+    name = _TOKENIZER_OF.get(base_language(target_lang or ""), "13a")
     if name == "13a":
         text = "".join(references)
         if 2 * len(_UNSPACED_TEXT.findall(text)) > len(text):
@@ -258,11 +259,6 @@ def moses_tokens(
     if not split_compounds:
         return tokenized
     return [_HYPHEN_IN_WORD.sub(r"\1 ##AT##-##AT## \2", line) for line in tokenized]
-
-
-def _base(language: str | None) -> str:
-    """Returns a language code without its region and script, in lower case."""
-    return re.split("[-_]", (language or "").lower())[0]
 
 
 # A package is missing, or its dictionary or model is not the expected one.

@@ -10,6 +10,11 @@ def normalize(code: str) -> str:
     return code.strip().replace("_", "-").lower()
 
 
+def base_language(code: str) -> str:
+    """Returns a language code without region and script: "pt" for "pt_BR"."""
+    return normalize(code).partition("-")[0]
+
+
 def match(wanted: str, code: str | None) -> int:
     """Returns how well a language code matches a wanted one; 0 if it does not.
 

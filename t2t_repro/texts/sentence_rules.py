@@ -19,6 +19,8 @@ more. Other languages use the English list, as in Moses.
 import re
 from typing import NamedTuple
 
+from t2t_repro.formats.languages import base_language
+
 # Noncharacters of Unicode mark a copy of the text: the ends of separators, possible
 # ends of sentences, and ends that a capitalized abbreviation does not rule out.
 FIELD, _MAYBE, _LIKELY = "\ufdd0", "\ufdd1", "\ufdd2"
@@ -105,7 +107,7 @@ def sentence_rules(language: str) -> tuple[tuple[str, str], ...]:
     Args:
         language: Code of the language, such as "de" or "de_AT".
     """
-    language = re.split("[-_]", language.lower())[0]
+    language = base_language(language)
     language = _CODES.get(language, language)
     words = _abbreviations(language)
     # The Greek question mark is usually typed as a semicolon.

@@ -21,7 +21,7 @@ from t2t_repro.formats.documents.document import (
 from t2t_repro.formats.documents.messages import continues_always
 from t2t_repro.formats.documents.xml_text import Element, elements, escape, read_xml
 from t2t_repro.formats.inline_codes import XLIFF_CODES
-from t2t_repro.formats.languages import normalize
+from t2t_repro.formats.languages import base_language
 from t2t_repro.system.errors import UserError
 
 # States of targets that no one has translated or that are to be checked.
@@ -78,10 +78,7 @@ def _set_language(
         (source, "source_lang", request.source_lang),
         (target, "target_lang", request.target_lang),
     ):
-        codes = [
-            normalize(code or "").split("-")[0]
-            for code in (attributes.get(name), wanted)
-        ]
+        codes = [base_language(code or "") for code in (attributes.get(name), wanted)]
         # Codes of two and of three letters may be of the same language.
         if codes[0] != codes[1] and [*map(len, codes)] == [2, 2]:
             raise UserError(
