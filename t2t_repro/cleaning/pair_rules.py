@@ -37,10 +37,8 @@ def is_empty(source: str, target: str, threshold: float) -> bool:
 
 def is_broken(source: str, target: str, threshold: float) -> bool:
     """Returns whether a side has characters that a wrong decoding left."""
-    return any(
-        _BROKEN.search(text) and _BROKEN.search(_URL.sub("", text))
-        for text in (source, target)
-    )
+    both = f"{source}\t{target}"
+    return bool(_BROKEN.search(both) and _BROKEN.search(_URL.sub("", both)))
 
 
 def lacks_letters(source: str, target: str, threshold: float) -> bool:
@@ -56,19 +54,17 @@ def lacks_letters(source: str, target: str, threshold: float) -> bool:
 
 def has_long_word(source: str, target: str, threshold: float) -> bool:
     """Returns whether a word other than a URL has more characters."""
-    return any(
+    words = f"{source} {target}".split()
+    return max(map(len, words), default=0) > threshold and any(
         len(word) > threshold and not _URL.search(word)
-        for text in (source, target)
-        if max(map(len, text.split()), default=0) > threshold
-        for word in split_words(text)
+        for word in split_words(" ".join(words))
     )
 
 
 def is_long(source: str, target: str, threshold: float) -> bool:
     """Returns whether a side has more words."""
-    return any(
-        len(text) > threshold and len(split_words(text)) > threshold
-        for text in (source, target)
+    return max(len(source), len(target)) > threshold and any(
+        len(split_words(text)) > threshold for text in (source, target)
     )
 
 
