@@ -2,12 +2,16 @@
 
 The output folder receives train.*, val.* and test.* files for the problem "files", and
 dropped.tsv with each dropped pair, its rule and its place. The report counts the pairs
-that each rule dropped or repaired. An interrupted run leaves nothing and starts over.
+that each rule dropped or repaired. The same command continues an interrupted run.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from t2t_repro.command_line import cli
 from t2t_repro.command_line.progress_bar import progress_bar
@@ -16,6 +20,9 @@ from t2t_repro.system.atomic_dir import whole_folder
 from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.system.cores import usable_cores
 from t2t_repro.system.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.cleaning.checked_file import CheckedFile
 
 
 def _parser() -> cli.ArgumentParser:
@@ -61,6 +68,7 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, cleans the pairs and prints the report."""
     args = _parser().parse_args(argv)
+    from t2t_repro.cleaning.checked_file import checked_file
     from t2t_repro.cleaning.corpus import Corpus
     from t2t_repro.cleaning.rules import load_rules
 
@@ -69,11 +77,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     folder = Path(args.output_dir)
     _check(languages, folder)
     shown = not args.json
-    with whole_folder(folder) as aside, progress_bar(None, 0, shown) as progress:
-        corpus = Corpus(aside, args.workers, progress)
-        corpus.check(_read(args.input, languages), thresholds, languages)
-        corpus.compare(thresholds)
-        corpus.write(languages, args.val_lines, args.test_lines)
+    identity = {
+        "input": [(path, *_describe(path)) for path in args.input],
+        "languages": languages,
+        "rules": thresholds,
+    }
+    partial = folder.with_name(f"{folder.name}.partial")
+    with checked_file(partial, identity) as file, _resumable(file):
+        if file.pairs:
+            cli.log(f"resuming after pair {file.pairs:,}")
+        with progress_bar(None, file.pairs, shown) as progress:
+            corpus = Corpus(file, args.workers, progress)
+            corpus.check(_read(args.input, languages), thresholds, languages)
+            corpus.compare(thresholds)
+        with whole_folder(folder) as aside:
+            corpus.write(aside, languages, args.val_lines, args.test_lines)
     cli.print_result(corpus.report.format(), corpus.report.to_dict(), args.json)
 
 
@@ -88,6 +106,25 @@ def _check(languages: tuple[str, str], folder: Path) -> None:
         raise UserError(
             f"output_dir {folder} is not an empty folder; remove it or choose another"
         )
+
+
+@contextmanager
+def _resumable(file: CheckedFile) -> Iterator[None]:
+    """On Ctrl-C, prints how to resume."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        cli.log(f"{file.pairs:,} pairs are checked; run the same command to resume")
+        raise
+
+
+def _describe(path: str) -> tuple[int, int]:
+    """Returns a file's size and modification time (ns), or -1 if it is missing."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return -1, -1
+    return status.st_size, status.st_mtime_ns
 
 
 def _read(

@@ -6,11 +6,10 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t2t_repro.cleaning.checked_file import MARKS, Checked, Place
 from t2t_repro.cleaning.language import LanguageOdds
 from t2t_repro.cleaning.pair_rules import PAIR_RULES, split_words
 from t2t_repro.cleaning.repairs import REPAIRS, join_spaces
@@ -18,28 +17,7 @@ from t2t_repro.cleaning.report import Report
 from t2t_repro.cleaning.rules import CODES, Thresholds
 from t2t_repro.formats.languages import base_language
 
-Place = tuple[str, str, str]
-"""Place of a pair in its file, source and target."""
-
 _NOT_LETTERS = re.compile(r"[\W_]+")
-
-
-class Checked(NamedTuple):
-    """Result of a chunk of n pairs.
-
-    Attributes:
-        verdicts: uint8 (n,), code of the rule that drops a pair, or 0.
-        lengths: int64 (n, 2, 2), words and characters of source and target.
-        hashes: uint64 (n, 2), hashes of the pair and of the source's letters.
-        report: Counts and examples of the repairs.
-        lines: Place, source and target of each pair, separated by tabs.
-    """
-
-    verdicts: npt.NDArray[np.uint8]
-    lengths: npt.NDArray[np.int64]
-    hashes: npt.NDArray[np.uint64]
-    report: Report
-    lines: str
 
 
 class PairChecker:
@@ -65,7 +43,9 @@ class PairChecker:
         """Returns the verdicts and the repaired texts of a chunk."""
         report = Report()
         pairs = [self._repair(*line, report) for line in chunk]
-        verdicts = np.array([self._find_rule(*pair) for pair in pairs], np.uint8)
+        marks = np.zeros(len(pairs), MARKS)
+        verdicts = marks["verdict"]
+        verdicts[:] = [self._find_rule(*pair) for pair in pairs]
         if self._odds:
             for side, language in enumerate(self._languages):
                 texts = [pair[side] for pair in pairs]
@@ -76,17 +56,12 @@ class PairChecker:
             f"{place}\t{source}\t{target}\n"
             for (place, _, _), (source, target) in zip(chunk, pairs, strict=True)
         )
-        measures = [
+        marks["lengths"] = [
             [(len(split_words(text)), len(text)) for text in pair] for pair in pairs
         ]
         hashes = np.frombuffer(b"".join(_hash(*pair) for pair in pairs), "<u8")
-        return Checked(
-            verdicts,
-            np.array(measures),
-            hashes.reshape(-1, 2),
-            report,
-            "".join(lines),
-        )
+        marks["hashes"] = hashes.reshape(-1, 2)
+        return Checked(marks, report, "".join(lines))
 
     def _repair(
         self, place: str, source: str, target: str, report: Report

@@ -19,7 +19,8 @@ from t2t_repro.cleaning.alignment import (
     PairScorer,
     find_stretches,
 )
-from t2t_repro.cleaning.checker import Checked, PairChecker, Place
+from t2t_repro.cleaning.checked_file import CheckedFile, Place
+from t2t_repro.cleaning.checker import PairChecker
 from t2t_repro.cleaning.lengths import LENGTH_RULES
 from t2t_repro.cleaning.pool import map_in_order
 from t2t_repro.cleaning.report import Report
@@ -28,7 +29,7 @@ from t2t_repro.system.errors import UserError
 
 SPLITS = ("train", "val", "test")
 
-_PAIRS_PER_CALL = 2048
+_PAIRS_PER_CALL = 4096
 _MOST_HELD_OUT = 2000
 
 Ints = npt.NDArray[np.int64]
@@ -38,12 +39,12 @@ T = TypeVar("T")
 
 
 class Corpus:
-    """Pairs of a corpus in a temporary file, and their verdicts in memory.
+    """Pairs of a corpus in a file, and their verdicts in memory.
 
     Memory holds 50 bytes per pair, and a sample of the texts.
 
     Args:
-        folder: Folder of the temporary file and of the results.
+        file: File of the checked pairs.
         workers: Number of processes; the results do not depend on it.
         progress: Function that is called after each chunk of pairs.
 
@@ -51,29 +52,29 @@ class Corpus:
         report: Counts and examples, complete after `write`.
     """
 
-    def __init__(self, folder: Path, workers: int, progress: Progress) -> None:
+    def __init__(self, file: CheckedFile, workers: int, progress: Progress) -> None:
         self.report = Report()
-        self._folder = folder
+        self._file = file
         self._workers = workers
         self._progress = progress
-        self._file = folder / "pairs.tmp"
 
     def check(
         self, pairs: Iterable[Place], thresholds: Thresholds, languages: tuple[str, str]
     ) -> None:
-        """Applies the repairs and the rules for a pair's own text."""
+        """Applies the repairs and the rules for a pair's own text.
+
+        Pairs that an earlier run checked are skipped.
+        """
         make = partial(PairChecker, thresholds, languages)
-        results: list[Checked] = []
-        with open(self._file, "w", encoding="utf-8", newline="") as file:
-            for result in map_in_order(make, _divide(pairs), self._workers):
-                file.write(result.lines)
-                self.report.merge(result.report)
-                results.append(result._replace(lines="", report=Report()))
-                self._progress(len(result.lengths), int(result.lengths[..., 0].sum()))
-        verdicts, lengths, hashes, *_ = zip(*results, strict=True)
-        self._verdicts = np.concatenate(verdicts)
-        self._lengths = np.concatenate(lengths)
-        self._hashes = np.concatenate(hashes)
+        rest = _divide(islice(pairs, self._file.pairs, None))
+        for checked in map_in_order(make, rest, self._workers):
+            self._file.append(checked)
+            words = int(checked.marks["lengths"][..., 0].sum())
+            self._progress(len(checked.marks), words)
+        marks, self.report = self._file.read_marks()
+        self._verdicts = marks["verdict"]
+        self._lengths = marks["lengths"].astype(np.int64)
+        self._hashes = marks["hashes"]
 
     def compare(self, thresholds: Thresholds) -> None:
         """Applies the rules that compare a pair with the corpus."""
@@ -98,11 +99,16 @@ class Corpus:
             self._verdicts[kept[stretches]] = CODES["misaligned"]
 
     def write(
-        self, languages: tuple[str, str], val_lines: int | None, test_lines: int | None
+        self,
+        folder: Path,
+        languages: tuple[str, str],
+        val_lines: int | None,
+        test_lines: int | None,
     ) -> None:
         """Writes the splits and `dropped.tsv`, and completes the report.
 
         Args:
+            folder: Folder of the results.
             languages: Endings of the files.
             val_lines: Number of validation pairs; None: 5 %, at most 2,000.
             test_lines: Number of test pairs; None: 5 %, at most 2,000.
@@ -119,14 +125,17 @@ class Corpus:
         with ExitStack() as stack:
 
             def create(name: str) -> TextIO:
-                path = self._folder / name
+                path = folder / name
                 return stack.enter_context(open(path, "w", encoding="utf-8"))
 
             dropped = create("dropped.tsv")
             files = {n: [create(f"{n}.{code}") for code in languages] for n in names}
             dropped.write("rule\tplace\tsource\ttarget\n")
             for line, code, split in zip(
-                self._read(), self._verdicts.tolist(), splits.tolist(), strict=True
+                self._file.read_pairs(),
+                self._verdicts.tolist(),
+                splits.tolist(),
+                strict=True,
             ):
                 if code:
                     rule = list(RULES)[code - 1]
@@ -136,24 +145,17 @@ class Corpus:
                     self.report.kept[SPLITS[split]] += 1
                     for file, text in zip(files[SPLITS[split]], line[1:], strict=True):
                         file.write(f"{text}\n")
-        self._file.unlink()
 
     def _kept(self) -> Ints:
         return np.flatnonzero(self._verdicts == 0)
-
-    def _read(self) -> Iterator[Place]:
-        with open(self._file, encoding="utf-8", newline="\n") as file:
-            for line in file:
-                place, source, target = line.removesuffix("\n").split("\t")
-                yield place, source, target
 
     def _log_odds(self, kept: Ints) -> npt.NDArray[np.float64]:
         """Returns the log odds that the sides of kept pairs do not belong together."""
         sampled = np.zeros(len(self._verdicts))
         sampled[kept[:: math.ceil(len(kept) / MOST_SAMPLED)]] = 1
-        sample = [line[1:] for line in compress(self._read(), sampled)]
+        sample = [line[1:] for line in compress(self._file.read_pairs(), sampled)]
         make = partial(_Scoring, PairScorer(sample))
-        flagged = zip(self._read(), sampled.tolist(), strict=True)
+        flagged = zip(self._file.read_pairs(), sampled.tolist(), strict=True)
         chunks = _divide(compress(flagged, self._verdicts == 0))
         # The translations of one source are alike, so only the first one is evidence.
         sources = self._hashes[kept, 1]

@@ -47,6 +47,13 @@ class Report:
             first = self.examples.get(rule, []) + examples
             self.examples[rule] = first[:_MOST_EXAMPLES]
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Report:
+        """Returns the report of a JSON object."""
+        counts = {name: Counter(values[name]) for name in ("kept", "dropped")}
+        counts["repaired"] = Counter(values["repaired"])
+        return cls(**counts, examples=values["examples"], notes=values["notes"])
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the report as a JSON object."""
         return dict(vars(self))

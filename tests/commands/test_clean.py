@@ -140,18 +140,38 @@ def test_files_of_pairs_are_read_in_order(tmp_path):
 
 
 @pytest.mark.medium
-def test_killed_run_leaves_nothing_that_hinders_the_next(flags, tmp_path):
-    folder = tmp_path / "out"
+def test_killed_run_is_continued_with_the_same_result(tmp_path):
+    flags = ["--source_lang", "en", "--target_lang", "de", "--workers", "2"]
+    for language, start, words in (
+        ("en", "My numbers are", NUMBERS),
+        ("de", "Meine Zahlen sind", ZAHLEN),
+    ):
+        lines = [
+            " ".join([start, *(words[int(digit)] for digit in f"{n:05}")]) + ".\n"
+            for n in range(30_000)
+        ]
+        (tmp_path / f"in.{language}").write_text("".join(lines), encoding="utf-8")
+    flags += ["--input", *(str(tmp_path / f"in.{code}") for code in ("en", "de"))]
+    whole, folder = tmp_path / "whole", tmp_path / "out"
+    assert run_command.run("clean", *flags, "--output_dir", str(whole)).status == 0
     arguments = [*flags, "--output_dir", str(folder)]
-    process = run_command.start("clean", *arguments)
-    while not (tmp_path / ".writing-out").exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert not folder.exists()
-    assert run_command.run("clean", *arguments).status == 0
-    assert not (tmp_path / ".writing-out").exists()
+    partial = tmp_path / "out.partial"
+    for chunks, number in ((2, signal.SIGKILL), (3, signal.SIGINT)):
+        process = run_command.start("clean", *arguments)
+        while not (
+            partial.exists() and partial.read_bytes().count(b'{"bytes"') >= chunks
+        ):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(number)
+        err = process.communicate()[1]
+        assert not folder.exists()
+    assert "pairs are checked; run the same command to resume" in err
+    result = run_command.run("clean", *arguments)
+    assert (result.status, "resuming after pair" in result.err) == (0, True)
+    for path in whole.iterdir():
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+    assert not partial.exists()
 
 
 @pytest.mark.medium
