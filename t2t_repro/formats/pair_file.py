@@ -96,11 +96,11 @@ class PairFile:
         if choice is None:
             return None
         source, target = choice
-        pair = Pair(*map(join_lines, (texts[source], texts[target], place)))
-        if not pair.source or not pair.target:
+        one, other = join_lines(texts[source]), join_lines(texts[target])
+        if not one or not other:
             return None
         self._taken[codes[source], codes[target]] += 1
-        return pair
+        return Pair(one, other, place)
 
     def error(self, place: str, message: str) -> UserError:
         """Returns the error of a place in the file."""

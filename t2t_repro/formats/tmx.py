@@ -7,7 +7,7 @@ has the attribute `lang` in place of `xml:lang`.
 from __future__ import annotations
 
 from t2t_repro.formats.inline_codes import TMX_CODES
-from t2t_repro.formats.pair_file import Pair, PairFile
+from t2t_repro.formats.pair_file import Pair, PairFile, join_lines
 from t2t_repro.formats.xml_stream import Handler
 
 
@@ -59,8 +59,8 @@ class TmxUnits(Handler[Pair]):
                 self._texts.append(text)
         elif name == "tu":
             tuid = self._unit.get("tuid")
-            name = f"{self._file.units + 1}{f' (tuid {tuid})' if tuid else ''}"
-            place = f"unit {name}, line {self._line}"
+            name = f" (tuid {join_lines(tuid)})" if tuid else ""
+            place = f"unit {self._file.units + 1}{name}, line {self._line}"
             pair = self._file.make_pair(tuple(self._codes), self._texts, place)
             if pair:
                 self.results.append(pair)
