@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -50,6 +50,14 @@ def _parser() -> cli.ArgumentParser:
         "--model_dir",
         type=cli.path,
         help="model directory (default: models/SET.PROBLEM)",
+    )
+    parser.add_argument(
+        "--init_from",
+        type=cli.path,
+        metavar="MODEL",
+        help="model whose weights and vocabulary a new training starts from, at step "
+        "0: a model directory, a checkpoint in one, or a folder of Marian, "
+        "Transformers, OpenNMT-tf or tensor2tensor (default: random weights)",
     )
     parser.add_argument(
         "--accept_changes",
@@ -158,7 +166,7 @@ def _step_range(text: str) -> tuple[int, int]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the whole procedure and prints the scores."""
     args = _parser().parse_args(argv)
-    settings = hparams.load(args.hparams, "--hparams")
+    given = hparams.load_given(args.hparams, "--hparams")
     accepted = check_accepted(filter(None, args.accept_changes.split(",")))
     flags = {
         "train_steps": args.train_steps,
@@ -166,7 +174,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         "precision": args.precision,
         "xla": {"true": True, "false": False}.get(args.xla, args.xla),
     }
-    settings = settings.replace(**{k: v for k, v in flags.items() if v is not None})
+    given |= {name: value for name, value in flags.items() if value is not None}
+    settings = HParams(**given)
     if settings.problem is None:
         raise UserError(
             f"--problem is missing: {args.hparams} names none; give --problem files to "
@@ -184,7 +193,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                     args.deterministic,
                 )
             )
-        run = _run(args, settings, problem, accepted)
+        run = _run(args, given, problem, accepted)
         from t2t_repro.training.procedure import train_and_score
 
         result = train_and_score(run)
@@ -206,7 +215,7 @@ def _stream(args: argparse.Namespace) -> TextIO:
 
 def _run(
     args: argparse.Namespace,
-    settings: HParams,
+    given: Mapping[str, Any],
     problem: Problem,
     accepted: frozenset[str],
 ) -> Run:
@@ -214,6 +223,7 @@ def _run(
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import devices, strategy
+    from t2t_repro.training.origin import choose_start
     from t2t_repro.training.run import Run
 
     if args.deterministic:
@@ -221,8 +231,12 @@ def _run(
     used_set = Path(hparams.split_spec(args.hparams)[0])
     name = f"{used_set.stem}.{problem.name.replace(':', '.')}"
     model_dir = ModelDir(Path(args.model_dir or f"models/{name}"))
+    log = functools.partial(print, file=_stream(args), flush=True)
+    init_from = Path(args.init_from) if args.init_from else None
+    vocab_file = Path(args.vocab_file) if args.vocab_file else None
+    start = choose_start(given, init_from, model_dir, vocab_file, log)
     return Run(
-        hparams=settings,
+        hparams=start.hparams,
         problem=problem,
         data_dir=Path(args.data_dir),
         model_dir=model_dir,
@@ -230,15 +244,17 @@ def _run(
             args.strategy,
             args.replicas,
             args.communication,
-            settings.xla is True,
-            functools.partial(print, file=_stream(args), flush=True),
+            start.hparams.xla is True,
+            log,
         ),
         stream=_stream(args),
-        vocab_file=Path(args.vocab_file) if args.vocab_file else None,
+        vocab_file=vocab_file,
         accepted=accepted,
         profiled=args.profile or (0, 0),
         keeps_programs=args.compile_cache is not None,
         other_model=other_model(used_set, model_dir.path),
+        origin=start.origin,
+        origin_record=start.record,
     )
 
 

@@ -5,6 +5,6 @@ the named sets. `read(path)` reads a file written by `HParams.save`.
 """
 
 from t2t_repro.hparams.fields import HParams
-from t2t_repro.hparams.sets import load, names, read, split_spec
+from t2t_repro.hparams.sets import load, load_given, names, read, split_spec
 
-__all__ = ["HParams", "load", "names", "read", "split_spec"]
+__all__ = ["HParams", "load", "load_given", "names", "read", "split_spec"]

@@ -44,12 +44,17 @@ def load(spec: str, where: str = "hparams") -> HParams:
         UserError: If the set or a key is unknown, a value is invalid, or the parent has
             a parent.
     """
+    return HParams(**load_given(spec, where))
+
+
+def load_given(spec: str, where: str = "hparams") -> dict[str, Any]:
+    """Returns the values that a set, its parent and the overrides give; see `load`."""
     name, overrides = split_spec(spec)
     is_path = name.endswith((".yaml", ".yml"))
     values = _resolve(Path(name) if is_path else _find_path(name, where))
     if overrides is not None:
         values |= parse_overrides(HParams, overrides, where)
-    return HParams(**values)
+    return values
 
 
 def split_spec(spec: str) -> tuple[str, str | None]:

@@ -146,6 +146,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, _read_meta(path)["step"])
 
 
+def is_checkpoint(path: Path) -> bool:
+    """Returns whether a folder is a checkpoint."""
+    return (path / _META).is_file()
+
+
 def list_checkpoints(directory: Path) -> list[Checkpoint]:
     """Returns the checkpoints of a folder with a checkpoint.json, oldest first."""
     return [c for c in _folders(directory) if (c.path / _META).exists()]

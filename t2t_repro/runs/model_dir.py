@@ -166,7 +166,10 @@ class ModelDir:
         )
         hparams.save(self.path / HPARAMS_FILE, ["train_steps"] if is_default else ())
         # Written last: its presence means that the other files are complete.
-        text = json.dumps(asdict(provenance), indent=2) + "\n"
+        values = asdict(provenance)
+        if provenance.origin is None:
+            del values["origin"]
+        text = json.dumps(values, indent=2) + "\n"
         write_text_atomically(self.path / META_FILE, text)
 
     @contextmanager

@@ -12,6 +12,9 @@ from t2t_repro.system.errors import UserError
 META_FILE = "model.json"
 """File of a model directory with the fields of `RunMetadata`."""
 
+ORIGIN_KEYS = ("path", "weights", "fingerprint")
+"""Keys of `RunMetadata.origin`."""
+
 _FUNCTION = fields_that_change("function")
 
 # Name for --accept_changes -> field of RunMetadata, and its name in messages.
@@ -37,6 +40,8 @@ class RunMetadata:
         vocabulary_fingerprint: SHA-256 of the vocabulary file.
         vocabulary_given: Whether the vocabulary was supplied as a file instead of
             being built from the data.
+        origin: Path, weights and fingerprint of the model from which the training
+            started (see `training.origin`); None for random weights.
     """
 
     problem: str | None
@@ -46,6 +51,7 @@ class RunMetadata:
     problem_fingerprint: str | None
     vocabulary_fingerprint: str
     vocabulary_given: bool = False
+    origin: dict[str, str] | None = None
 
     @property
     def data(self) -> str:
@@ -61,6 +67,8 @@ class RunMetadata:
         """Returns whether the compared fields have the right types."""
         unknown = {"problem", "problem_fingerprint"} if self.is_unknown else set()
         names = {field for field, _ in _COMPARED.values()} - unknown
+        if self.origin is not None and not {*ORIGIN_KEYS} <= {*self.origin}:
+            return False
         if self.data_dir is not None:
             names.add("data_dir")
         return all(isinstance(getattr(self, name), str) for name in names)

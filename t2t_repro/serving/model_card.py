@@ -66,6 +66,11 @@ def model_card(
     data = "The training data are unknown because the model was imported."
     if provenance.problem is not None:
         data = f"Trained on `{provenance.problem}` ({provenance.problem_fingerprint})."
+    if origin := provenance.origin:
+        data += (
+            f" The training started from the weights of `{Path(origin['path']).name}` "
+            f"(SHA-256 of the weights: {origin['fingerprint']})."
+        )
     weights = ", ".join(f"`{Path(path).name}`" for path in loaded.checkpoints)
     if result is not None:
         steps = ", ".join(f"{step:,}" for step in result["averaged_steps"])

@@ -226,6 +226,11 @@ class MarianTokenizer(MarianSide):
         text = json.dumps(fields, ensure_ascii=False, indent=0) + "\n"
         return cls(text.encode(), f"vocab{MARIAN_SUFFIX}")
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Language labels in the vocabulary; empty unless the model needs them."""
+        return self._known_labels or ()
+
     def notes(self, texts: Sequence[str]) -> list[str]:
         """Names unknown language labels, and texts that are not split into pieces."""
         if self._model is None and not any("@@" in text for text in texts):

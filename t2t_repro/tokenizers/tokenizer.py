@@ -101,6 +101,11 @@ class Tokenizer(tf.Module):
         """
         return self.encode(terms)[:, :-1]
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Language labels in the vocabulary; empty unless the model needs them."""
+        return ()
+
     def notes(self, texts: Sequence[str]) -> list[str]:
         """Returns a line for each problem of the markup in source texts."""
         return []

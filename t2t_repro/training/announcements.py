@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from t2t_repro.runs.run_metadata import ORIGIN_KEYS
 from t2t_repro.system.errors import format_count
 from t2t_repro.training.run import Run
 
@@ -38,6 +39,9 @@ def describe_start(run: Run, start: int, imported_from: str | None) -> str:
         imported_from: File of another program from which the weights were imported.
     """
     place, other = run.model_dir.path, run.other_model
+    if run.origin_record is not None and not start:
+        path, weights, fingerprint = (run.origin_record[key] for key in ORIGIN_KEYS)
+        return f"starting from {path} ({weights}, weights {fingerprint[:12]})"
     if imported_from is not None:
         return (
             f"starting from the weights in {place} (step {start:,}, imported from "
@@ -50,5 +54,6 @@ def describe_start(run: Run, start: int, imported_from: str | None) -> str:
         return line
     return (
         f"{line}, not from the model in {other}, of which --hparams only reads the "
-        f"settings; to train it further, give --model_dir {other}, or a copy of it"
+        f"settings; to start from its weights, give --init_from {other}; to train it "
+        f"further, give --model_dir {other}, or a copy of it"
     )

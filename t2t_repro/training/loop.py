@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -92,6 +92,15 @@ class TrainingLoop:
             )
 
         self.update = update
+
+    def begin_from(self, assign: Callable[[Mapping[str, tf.Variable]], None]) -> None:
+        """Assigns weights and saves them as the checkpoint of step 0.
+
+        Args:
+            assign: Function that assigns the values of variables by name.
+        """
+        assign(self.weights)
+        self.save()
 
     def restore(self, log: Callable[[str], None] = print) -> int:
         """Restores the newest undamaged checkpoint; returns its step, or 0 without one.

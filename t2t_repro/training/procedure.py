@@ -30,6 +30,7 @@ from t2t_repro.training import announcements, compilation, compile_cache, device
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
+from t2t_repro.training.origin import check_labels, vocabulary_of
 from t2t_repro.training.profiler import Profile
 from t2t_repro.training.run import Run
 from t2t_repro.training.scoring import average_and_score, validation
@@ -55,19 +56,23 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         data_dir=str(run.data_dir.resolve()),
         problem_fingerprint=fingerprints["train"],
         vocabulary_fingerprint="",
+        origin=run.origin_record,
     )
     run = _resolve_auto(run, provenance)
     # Reading the test split now reports unusable data before days of training.
     fingerprints |= {s: fingerprint(run.problem, s) for s in ("val", "test")}
     vocab_file = run.vocab_file or run.model_dir.find_vocabulary(run.accepted)
-    data = prepare(
-        run.problem,
-        run.hparams,
-        run.data_dir,
-        run.log,
-        vocab_file=vocab_file,
-        fingerprints=fingerprints,
-    )
+    with vocabulary_of(run.origin, vocab_file) as vocab_file:
+        data = prepare(
+            run.problem,
+            run.hparams,
+            run.data_dir,
+            run.log,
+            vocab_file=vocab_file,
+            fingerprints=fingerprints,
+        )
+    if run.origin is not None:
+        check_labels(run.problem, data.tokenizer)
     run = _choose_shapes(run, data)
     provenance = replace(
         provenance,
@@ -84,6 +89,8 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             strategies.is_chief(run.strategy),
             provenance.data,
         )
+        if run.origin is not None and loop.is_chief:
+            loop.begin_from(run.origin.assign)
         validation_data = f"{fingerprints['val']} {data.tokenizer.fingerprint}"
         if not _train(run, data, model, loop, validation_data):
             return None

@@ -9,6 +9,7 @@ import tensorflow as tf
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.training.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Run:
             `compile_cache`.
         other_model: Directory of another model whose hyper-parameters this run uses,
             but not its weights; None if the hyper-parameters are from elsewhere.
+        origin: Model with the weights of step 0; None for random weights, or if the
+            training resumes from its own checkpoints.
+        origin_record: `Origin.record` of the model from which the training started,
+            also if it resumes; None for random weights.
     """
 
     hparams: HParams
@@ -43,6 +48,8 @@ class Run:
     profiled: tuple[int, int] = (0, 0)
     keeps_programs: bool = False
     other_model: Path | None = None
+    origin: Origin | None = None
+    origin_record: dict[str, str] | None = None
 
     def log(self, line: str) -> None:
         """Prints a line and flushes the stream."""

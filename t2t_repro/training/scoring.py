@@ -95,9 +95,7 @@ def validation(
             return
         message = f"step {step:,}: validation loss {loss:.4f}"
         value = None
-        # During the warm-up, a model rarely emits EOS, so translation would run to the
-        # length limit.
-        if step >= run.hparams.warmup_steps:
+        if not is_warming_up(run, step):
             score, _ = evaluate(
                 translator, sample, run.problem.target_lang, show_progress=False
             )
@@ -108,6 +106,14 @@ def validation(
         run.log(message)
 
     return validate
+
+
+def is_warming_up(run: Run, step: int) -> bool:
+    """Returns whether translation after a step would run to the length limit.
+
+    During the warm-up, a model that started from random weights rarely emits EOS.
+    """
+    return run.origin_record is None and step < run.hparams.warmup_steps
 
 
 def select_evenly(items: Sequence[_Item], most: int) -> list[_Item]:
@@ -163,7 +169,7 @@ def average_and_score(
     which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
     log(f"averaging the {which} {', '.join(map(str, steps))}")
     averaged = average_checkpoints(last, directory.averaged_dir)
-    if steps[-1] < hparams.warmup_steps:
+    if is_warming_up(run, steps[-1]):
         log(
             f"not scored: {steps[-1]:,} steps are fewer than the "
             f"{hparams.warmup_steps:,} warm-up steps (python -m t2t_repro.evaluate "
@@ -186,6 +192,8 @@ def average_and_score(
         **settings,
         **asdict(score),
     }
+    if run.origin_record is not None:
+        result["origin"] = run.origin_record
     write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
     return result
 

@@ -266,6 +266,9 @@ CHANGES: dict[str, Change] = {
     "checkpoints are missing": _removed("model/checkpoints"),
     "the average is altered": _altered("model/averaged/weights.data-00000-of-00001"),
     "the average's description is altered": _altered("model/averaged/checkpoint.json"),
+    "checkpoints are missing, no average": lambda world: [
+        _removed(f"model/{name}")(world) for name in ("checkpoints", "averaged")
+    ],
     "averaged is missing": _removed("model/averaged"),
     "best_bleu is missing": _removed("model/best_bleu"),
     "the data were moved": _moved_data,

@@ -9,6 +9,7 @@ import yaml
 
 from t2t_repro import hparams
 from t2t_repro.hparams import sets
+from t2t_repro.interop.source import FINE_TUNING
 from t2t_repro.system.errors import UserError
 from tests.hparams import resolve_sets
 
@@ -154,6 +155,20 @@ TABLE_3 = {
     "d_smoothing2": {"label_smoothing": 0.2},
     "e_learned": {"position": "learned"},
 }
+# Only the training differs from the defaults; the rate is that of imported models.
+EXPECTED["adapt"] = (
+    PAPER_BASE
+    | FINE_TUNING
+    | {
+        "problem": "files",
+        "clip_norm": 5.0,
+        "tokens_per_batch": 4096,
+        "train_steps": 2000,
+        "checkpoint_steps": 100,
+        "checkpoint_minutes": 0.0,
+        "eval_steps": 100,
+    }
+)
 EXPECTED |= {f"table3_{row}": PAPER_BASE | own for row, own in TABLE_3.items()}
 
 
@@ -197,7 +212,7 @@ def test_overrides_change_only_their_fields():
     ("spec", "words"),
     [
         ("bgi", "no hyper-parameter set is called 'bgi'; did you mean 'big'?"),
-        ("", "choose from base, base_enfr, big"),
+        ("", "choose from adapt, base, base_enfr, big"),
         ("big,warmup_step=1", "'warmup_step'; did you mean 'warmup_steps'?"),
         ("big,hidden_size=1", "unknown hyper-parameter 'hidden_size'"),
         ("big,warmup_steps", "'warmup_steps' is not of the form key=value"),
