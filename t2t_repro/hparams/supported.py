@@ -2,7 +2,8 @@
 
 A format that cannot represent a hyper-parameter would export another function than the
 model's. A hyper-parameter that the format's list lacks must therefore have its default
-value, so that a new one is rejected by every export until its list contains it.
+value, so that a new one is rejected by every export until its list contains it. Formats
+of other programs may also require a value other than the default.
 """
 
 from __future__ import annotations
@@ -41,12 +42,14 @@ class Supported:
         some_values: Supported values of further fields, besides the default. A function
             computes them from the values of all fields. A field whose values select an
             implementation belongs here, so that a new one is rejected, too.
+        required: Supported values of fields whose default may be unsupported, too.
     """
 
     export: str
     remedy: str
     every_value: tuple[str, ...]
     some_values: Mapping[str, Values] = dataclasses.field(default_factory=dict)
+    required: Mapping[str, Values] = dataclasses.field(default_factory=dict)
 
     def check(self, hparams: HParams) -> None:
         """Raises UserError that names the first unsupported hyper-parameter."""
@@ -72,9 +75,11 @@ class Supported:
         for field in dataclasses.fields(owner):
             name, default = field.name, field.default
             value = values.get(name, default)
-            if name in unrestricted or value == default:
-                continue
-            supported = self.some_values.get(name, [default])
+            supported = self.required.get(name)
+            if supported is None:
+                if name in unrestricted or value == default:
+                    continue
+                supported = self.some_values.get(name, [default])
             if callable(supported):
                 supported = supported(values)
             if value not in supported:
