@@ -1,4 +1,4 @@
-"""Exports a model for TensorFlow Serving, CTranslate2, keras-hub, LiteRT or a browser.
+"""Exports a model for TensorFlow Serving, another program, LiteRT or a browser.
 
 The output folder is EXPORT_DIR/VERSION, with the next integer as VERSION. A SavedModel
 translates text to text, or ids to ids, with a fixed beam size and alpha; the
@@ -7,7 +7,8 @@ ctranslate2 the folder contains a CTranslate2 model, which translates subwords t
 subwords. With --format keras_hub it contains a preset, which keras-hub loads with any
 backend of Keras. With --format litert it contains a LiteRT model and
 litert_client.py, which translates with it. With --format live_page it contains the page
-of visualize --live.
+of visualize --live. With --format transformers or marian it contains a model that
+import_marian has imported, for the program of this name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conversion of another program's embedding tables to this package's variables."""
+"""Conversion between other programs' embedding tables and this package's variables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +29,20 @@ class Tables:
     target: np.ndarray
     softmax: np.ndarray
     bias: np.ndarray
+
+    @classmethod
+    def from_variables(cls, weights: Arrays) -> "Tables":
+        """Returns the tables of this package's variables, with the row of padding.
+
+        Args:
+            weights: Variables of a model with a softmax bias, by name.
+        """
+        is_shared = "embedding/table" in weights
+        name = "embedding" if is_shared else "softmax"
+        softmax, bias = weights[f"{name}/table"], weights[f"{name}/bias"]
+        source = softmax if is_shared else weights["input_embedding/table"]
+        target = weights.get("target_embedding/table", softmax)
+        return cls(source, target, softmax, bias)
 
     def tying(self) -> dict[str, bool]:
         """Returns the values of `share_embeddings` and `tie_target`."""

@@ -1,7 +1,9 @@
-"""Import of the encoder and decoder variables by another program's names."""
+"""Import and export of the encoder and decoder variables by other programs' names."""
 
 import re
 from collections.abc import Iterator
+
+import numpy as np
 
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.formats.array_store import Arrays, ArrayStore
@@ -67,6 +69,29 @@ def take_stacks(store: ArrayStore, program: str, hparams: HParams) -> Arrays:
             arrays[ours] = store.take(theirs, *reversed(shape)).T
         else:
             arrays[ours] = store.take(theirs, *shape)
+    return arrays
+
+
+def name_stacks(weights: Arrays, program: str, norm: str) -> Arrays:
+    """Returns the encoder and decoder variables by another program's names.
+
+    It is the inverse of `take_stacks`.
+
+    Args:
+        weights: This package's variables by name; others are ignored.
+        program: Key of stack_weights.yaml.
+        norm: Placement of the layer normalization, "pre" or "post".
+    """
+    names = _NAMES[program]
+    arrays: Arrays = {}
+    for ours, value in weights.items():
+        if not ours.startswith(("encoder/", "decoder/")):
+            continue
+        if value.ndim == 1 and names["row_vectors"]:
+            value = value[np.newaxis]
+        elif names["transposed"]:
+            value = value.T
+        arrays[stack_name(program, ours, norm)] = np.ascontiguousarray(value)
     return arrays
 
 

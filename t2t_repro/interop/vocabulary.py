@@ -152,18 +152,28 @@ def piece_vocabulary(file: Path) -> Vocabulary:
         UserError: The file is missing or damaged, or the model lacks </s>.
     """
     model = read_piece_model(file)
-    library, proto = read_model(model, str(file))
-    end, unknown = library.eos_id(), library.unk_id()
-    if end < 0:
+    library, _ = read_model(model, str(file))
+    if library.eos_id() < 0:
         raise UserError(
             f"{file} lacks a piece for the end of sentence (--eos_id=-1); use the "
             "vocabulary that Marian was trained with"
         )
+    return Vocabulary(file, name_pieces(model, str(file)), model)
+
+
+def name_pieces(model: bytes, file: str) -> tuple[str, ...]:
+    """Returns a unique name of each piece of a SentencePiece model with </s>.
+
+    Args:
+        model: Contents of the model file.
+        file: Path of the file, for messages.
+    """
+    library, proto = read_model(model, file)
     # A space distinguishes other special pieces, which no text contains, from these.
     names = [each.piece for each in proto.pieces]
     pieces = [f"{p} listed" if p in (END, UNKNOWN, PADDING) else p for p in names]
-    pieces[end], pieces[unknown] = END, UNKNOWN
-    return Vocabulary(file, tuple(pieces), model)
+    pieces[library.eos_id()], pieces[library.unk_id()] = END, UNKNOWN
+    return tuple(pieces)
 
 
 def read_piece_model(path: Path) -> bytes:

@@ -44,6 +44,11 @@ class MarianSide(Tokenizer):
         added: Pieces that are cut out of texts before SentencePiece, each with
             whether decoding omits it.
 
+    Attributes:
+        piece_model: Contents of the SentencePiece model; None if there is none.
+        added: Pieces that are cut out of texts before SentencePiece, each with
+            whether decoding omits it.
+
     Raises:
         UserError: The SentencePiece model is damaged.
     """
@@ -58,11 +63,11 @@ class MarianSide(Tokenizer):
         start: str | None = None,
         added: Mapping[str, bool] | None = None,
     ) -> None:
-        model = _decode_model(encoded_model, path)
+        self.piece_model = model = _decode_model(encoded_model, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
         self.unknown_id = pieces.index(UNKNOWN_PIECE)
         self.has_labels = has_labels
-        added = added or {}
+        self.added = added = added or {}
         # RE2 prefers the first alternative that matches, Transformers the longest one.
         longest_first = sorted(added, key=len, reverse=True)
         self._whole = "|".join(
@@ -161,6 +166,7 @@ class MarianTokenizer(MarianSide):
         fields = _parse(contents, path)
         source = _check_pieces(fields["source_pieces"], f"{path}: source_pieces")
         has_labels, start = bool(fields["labels"]), fields["source_start"]
+        self.source_start = start
         added = fields["added"]
         if start not in (None, *source[len(SPECIAL_PIECES) :]):
             raise UserError(
@@ -258,7 +264,7 @@ class MarianTokenizer(MarianSide):
         ]
 
     @property
-    def target(self) -> Tokenizer:
+    def target(self) -> MarianSide:
         """The tokenizer of the target side."""
         return self._target
 

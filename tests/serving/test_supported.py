@@ -21,8 +21,41 @@ SUBJECTS = {
         "the live page",
         "use visualize --text without --live for a single sentence",
     ),
+    "transformers": ("the Transformers export", "export a saved_model"),
+    "marian": (
+        "the Marian export",
+        "export a saved_model, or import the model with --positions marian",
+    ),
 }
+# Values that a format requires instead of defaults.
+REQUIRED = {
+    "tokenizer": "marian",
+    "search": "marian",
+    "attention_bias": True,
+    "softmax_bias": True,
+    "target_space_embedding": False,
+    "norm_epsilon": 1e-9,
+}
+REQUIRED = {"transformers": REQUIRED, "marian": REQUIRED}
 POSITIONS = "sinusoid, sinusoid_paper, sinusoid_halves, learned, none"
+# Refused by both formats of Marian's models.
+_OTHER_THAN_MARIAN = {
+    "tokenizer=sentencepiece": "marian",
+    "tokenizer=wordpiece": "marian",
+    "search=t2t": "marian, transformers",
+    "search=opennmt": "marian, transformers",
+    "attention_bias=False": "True",
+    "softmax_bias=False": "True",
+    "target_space_embedding=True": "False",
+    "d_k=48": "None, 64",
+    "d_v=48": "None, 64",
+    "max_relative_position=4": "0",
+    "self_attention_radius=4": "0",
+    "start_symbol=4": "0",
+    "source_end=False": "True",
+    "vocab_divisor=2": "1",
+    "target_space_id=4": "0",
+}
 # Unsupported values among those of `other_values`, and the values that each message
 # names. The default head width is 512 / 8.
 REFUSED = {
@@ -62,18 +95,39 @@ REFUSED = {
         "source_end=False": "True",
         "position=sinusoid_from_one": POSITIONS,
     },
+    "transformers": _OTHER_THAN_MARIAN
+    | {
+        "norm=pre": "post",
+        "norm_epsilon=5e-07": "1e-05, 1e-09",
+        "word_penalty=0.2": "0.0",
+        **{
+            f"position={other}": "sinusoid, sinusoid_halves"
+            for other in ("sinusoid_paper", "sinusoid_from_one", "learned", "none")
+        },
+    },
+    "marian": _OTHER_THAN_MARIAN
+    | {
+        "norm_epsilon=5e-07": "1e-09",
+        "scale_embeddings=False": "True",
+        **{
+            f"position={other}": "sinusoid, none"
+            for other in (
+                *("sinusoid_paper", "sinusoid_halves", "sinusoid_from_one", "learned"),
+            )
+        },
+    },
 }
 
 
-def other_values(name, default):
-    """Returns valid values of a hyper-parameter that are not its default."""
+def other_values(name, default, plain):
+    """Returns valid values of a hyper-parameter that are not `plain`."""
     kind, _, rule = field_types(HParams)[name]
     if rule.choices:
-        return [value for value in rule.choices if value != default]
+        return [value for value in rule.choices if value != plain]
     if default == AUTO:
         return [rule.plain]
     if kind is bool:
-        return [not default]
+        return [not plain]
     if kind is float:
         return [(default or 0.4) / 2]
     if kind is int:
@@ -84,11 +138,13 @@ def other_values(name, default):
 @pytest.mark.parametrize("kind", BY_KIND)
 def test_refuses_exactly_the_unsupported_values_of_all_hyper_parameters(kind):
     supported, messages = BY_KIND[kind].supported, {}
-    supported.check(HParams())
+    required = REQUIRED.get(kind, {})
+    supported.check(HParams(**required))
     for field in dataclasses.fields(HParams):
-        for value in other_values(field.name, field.default):
-            hparams = HParams(**{field.name: value})
-            assert getattr(hparams, field.name) != field.default
+        plain = required.get(field.name, field.default)
+        for value in other_values(field.name, field.default, plain):
+            hparams = HParams(**required | {field.name: value})
+            assert getattr(hparams, field.name) != plain
             try:
                 supported.check(hparams)
             except UserError as error:
@@ -110,17 +166,19 @@ def test_refuses_a_new_hyper_parameter_until_it_is_listed(kind):
         frozen=True,
         namespace={"__post_init__": lambda _: None},
     )
-    supported.check(more())
+    required = REQUIRED.get(kind, {})
+    supported.check(more(**required))
     with pytest.raises(UserError, match=r"^new=1: .* supports only 0; "):
-        supported.check(more(new=1))
+        supported.check(more(**required, new=1))
     listed = dataclasses.replace(supported, every_value=(*supported.every_value, "new"))
-    listed.check(more(new=1))
+    listed.check(more(**required, new=1))
 
 
 @pytest.mark.parametrize("kind", BY_KIND)
 def test_lists_each_hyper_parameter_once(kind):
     supported = BY_KIND[kind].supported
     listed = [*TRAINING_ONLY, *supported.every_value, *supported.some_values]
+    listed += supported.required
     assert len(listed) == len(set(listed))
     assert set(listed) <= {field.name for field in dataclasses.fields(HParams)}
 

@@ -24,7 +24,7 @@ _KNOWN = {*_NEEDED, *_TABLES["read"]}
 _UNSET = ("", "false", "0", "default")
 # Maps Marian's options (preprocess, postprocess, postprocess-top), without "d" for
 # dropout, to the value of `norm`.
-_NORMS: dict[tuple[str, ...], str] = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
+NORMS: dict[tuple[str, ...], str] = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 
 _TextLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -141,7 +141,7 @@ def translate_options(
 
     defaults = {"preprocess": "", "postprocess": "dan", "postprocess-top": ""}
     places = {p: options.get(f"transformer-{p}", d) for p, d in defaults.items()}
-    norm = _NORMS.get(tuple(place.replace("d", "") for place in places.values()))
+    norm = NORMS.get(tuple(place.replace("d", "") for place in places.values()))
     if norm is None:
         values = ", ".join(f"transformer-{p}: {v!r}" for p, v in places.items())
         raise UserError(

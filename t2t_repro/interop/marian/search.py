@@ -57,7 +57,7 @@ def marian_search(
 
 
 def transformers_search(
-    folder: Path, settings: Mapping[str, Any], padding: int
+    folder: Path, settings: Mapping[str, Any], padding: int, unknown: int
 ) -> tuple[dict[str, Any], list[str]]:
     """Translates Transformers' generation settings into hyper-parameters.
 
@@ -65,6 +65,7 @@ def transformers_search(
         folder: Model folder, for messages.
         settings: Generation settings of the model.
         padding: Id of <pad>.
+        unknown: Id of <unk>.
 
     Returns:
         The hyper-parameters, and the names of settings without an equivalent.
@@ -72,10 +73,11 @@ def transformers_search(
     Raises:
         UserError: A setting has an invalid value.
     """
+    never = [[padding]], [[padding], [unknown]]
     unused = [
         f"{name}={value!r:.40}"
         for name, value in settings.items()
-        if value not in (None, False, [[padding]]) and name not in _KNOWN
+        if value not in (None, False, *never) and name not in _KNOWN
     ]
     if not settings.get("renormalize_logits"):
         unused.append("<pad> in the softmax")
@@ -91,5 +93,6 @@ def transformers_search(
         "alpha": number(where, values, "length_penalty"),
         "decode_length_factor": 0.0,
         "decode_extra_length": longest,
+        "allow_unknown": settings.get("bad_words_ids") != never[1],
     }
     return hparams, sorted(unused)

@@ -19,13 +19,20 @@ from t2t_repro.interop.marian.transformers_vocabulary import (
     read_optional,
     read_vocabularies,
 )
-from t2t_repro.interop.vocabulary import PADDING
+from t2t_repro.interop.vocabulary import PADDING, UNKNOWN
 from t2t_repro.system.errors import UserError
 
 _HEAD = "lm_head.weight"
 _TABLES = own_tables(__file__)
 _DEFAULTS: dict[str, Any] = _TABLES["defaults"]
-_ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
+ACTIVATIONS = {
+    "relu": "relu",
+    "silu": "swish",
+    "swish": "swish",
+    "gelu": "gelu",
+    "quick_gelu": "gelu_sigmoid",
+}
+"""This package's name of each supported activation of Transformers."""
 
 
 def read_transformers(folder: Path) -> MarianModel:
@@ -53,8 +60,10 @@ def read_transformers(folder: Path) -> MarianModel:
     if stray:
         unused[f"softmax table, which {CONFIG} ties to {stray}"] = [_HEAD]
     settings = _search(folder / "generation_config.json", config)
-    padding = vocabularies.sides[1].pieces.index(PADDING)
-    search, unused_search = transformers_search(folder, settings, padding)
+    pieces = vocabularies.sides[1].pieces
+    search, unused_search = transformers_search(
+        folder, settings, pieces.index(PADDING), pieces.index(UNKNOWN)
+    )
     tokenizer_config = read_optional(folder / "tokenizer_config.json")
     source_lang, target_lang = (
         lang if isinstance(lang, str) and lang else None
@@ -127,14 +136,14 @@ def _hparams(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
             f"is {config['decoder_attention_heads']}; only equal numbers are supported"
         )
     activation = config["activation_function"]
-    if activation not in _ACTIVATIONS:
+    if activation not in ACTIVATIONS:
         raise UserError(
             f"{path}: activation_function: {activation} is not supported; supported: "
-            f"{', '.join(_ACTIVATIONS)}"
+            f"{', '.join(ACTIVATIONS)}"
         )
     return {
         "norm": "post",
-        "activation": _ACTIVATIONS[activation],
+        "activation": ACTIVATIONS[activation],
         "position": "sinusoid",
         **{ours: config[theirs] for ours, theirs in _TABLES["equal"].items()},
     }
