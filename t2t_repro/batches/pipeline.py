@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from t2t_repro.batches.batching import BatchingConfig, plan_epoch, plan_evaluation
 from t2t_repro.batches.epoch_plan import EpochPlan
+from t2t_repro.batches.mixture import Mixture
 from t2t_repro.batches.packed_batch import (
     BATCH_SIGNATURE,
     SIGNATURE,
@@ -43,11 +44,13 @@ def batches(
     seed: int,
     start_step: int = 0,
     own: OwnParts = range,
+    mixture: Mixture | None = None,
 ) -> tf.data.Dataset:
     """Returns an infinite dataset of training batches (`packed_batch.SIGNATURE`).
 
-    The batch of a step depends only on the arguments and the step. All epochs have the
-    same number of batches, so `start_step` determines the epoch and the batch in it.
+    The batch of a step depends only on the arguments and the step. All epochs of a
+    corpus have the same number of batches, so `start_step` determines the epoch and
+    the batch in it.
 
     Args:
         pairs: Encoded training pairs.
@@ -55,23 +58,26 @@ def batches(
         seed: Seed of the training run.
         start_step: Number of finished steps.
         own: Returns the micro-batches that this process computes; others stay empty.
+        mixture: Order of several corpora in `pairs`. Default: a single corpus.
 
     Raises:
-        UserError: If no pair is short enough.
+        UserError: If no pair of a corpus is short enough.
     """
-    plan_of = partial(plan_epoch, pairs.lengths, config, seed)
-    first_epoch = plan_of(0)
+    order = mixture or Mixture((len(pairs.lengths),), (1,))
+    planners = _plan_corpora(pairs, config, seed, order)
+    first_epochs = [plan_of(0) for plan_of in planners]
 
     def places() -> Iterator[_Place]:
-        epoch, first = divmod(start_step, first_epoch.batches)
-        # Planning takes seconds for WMT, so the next epoch is planned in advance.
-        with ThreadPoolExecutor(1) as planner:
-            plan = plan_of(epoch) if epoch else first_epoch
-            while True:
-                epoch += 1
-                following = planner.submit(plan_of, epoch)
-                yield from _batch_places(plan, first)
-                plan, first = following.result(), 0
+        corpora = [
+            _corpus_places(plan_of, first_epoch, order.batches_before(start_step, n))
+            for n, (plan_of, first_epoch) in enumerate(
+                zip(planners, first_epochs, strict=True)
+            )
+        ]
+        for step in count(start_step):
+            corpus = order.corpus(step)
+            indices, *others = next(corpora[corpus])
+            yield indices + order.pairs(corpus).start, *others
 
     def read(
         indices: IntArray, rows: IntArray, counts: IntArray, shapes: IntArray
@@ -119,12 +125,47 @@ def eval_batches(
 
 
 def pair_numbers(
-    pairs: EncodedPairs, config: BatchingConfig, seed: int, step: int
+    pairs: EncodedPairs,
+    config: BatchingConfig,
+    seed: int,
+    step: int,
+    mixture: Mixture | None = None,
 ) -> IntArray:
-    """Returns the pair numbers of the batch of a step, int64 (pairs,)."""
-    per_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0).batches
-    epoch, batch = divmod(step, per_epoch)
-    return plan_epoch(pairs.lengths, config, seed, epoch).indices(batch)
+    """Returns the pair numbers of the batch of a step, int64 (pairs,).
+
+    The arguments are those of `batches`.
+    """
+    order = mixture or Mixture((len(pairs.lengths),), (1,))
+    corpus = order.corpus(step)
+    plan_of = _plan_corpora(pairs, config, seed, order)[corpus]
+    number = order.batches_before(step, corpus)
+    epoch, batch = divmod(number, plan_of(0).batches)
+    return plan_of(epoch).indices(batch) + order.pairs(corpus).start
+
+
+def _plan_corpora(
+    pairs: EncodedPairs, config: BatchingConfig, seed: int, mixture: Mixture
+) -> list[Callable[[int], EpochPlan]]:
+    """Returns for each corpus a function that plans an epoch, given its number."""
+    return [
+        partial(plan_epoch, pairs.lengths[mixture.pairs(corpus)], config, seed)
+        for corpus in range(len(mixture.sizes))
+    ]
+
+
+def _corpus_places(
+    plan_of: Callable[[int], EpochPlan], first_epoch: EpochPlan, start: int
+) -> Iterator[_Place]:
+    """Yields the places of a corpus's batches over all epochs, from batch `start`."""
+    epoch, first = divmod(start, first_epoch.batches)
+    # Planning takes seconds for WMT, so the next epoch is planned in advance.
+    with ThreadPoolExecutor(1) as planner:
+        plan = plan_of(epoch) if epoch else first_epoch
+        while True:
+            epoch += 1
+            following = planner.submit(plan_of, epoch)
+            yield from _batch_places(plan, first)
+            plan, first = following.result(), 0
 
 
 def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:

@@ -52,6 +52,17 @@ class EncodedPairs:
         sizes = [[len(source), len(target)] for source, target in pairs]
         return cls([np.array(flat, np.int32)], [np.array(sizes, np.int32)])
 
+    @classmethod
+    def join(cls, corpora: Sequence["EncodedPairs"]) -> "EncodedPairs":
+        """Creates the pairs of several corpora, one after the other."""
+        tokens = [shard for corpus in corpora for shard in corpus._tokens]
+        lengths = [
+            shard
+            for corpus in corpora
+            for shard in np.split(corpus.lengths, corpus._first_pairs[1:])
+        ]
+        return cls(tokens, lengths)
+
     def __len__(self) -> int:
         """Returns the number of pairs."""
         return len(self.lengths)
