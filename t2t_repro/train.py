@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from t2t_repro.command_line import cli
 from t2t_repro.command_line.data_flags import add_data_flags
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.listing import describe_hparams
+from t2t_repro.problems.corpora import parse_corpora
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.run_metadata import META_FILE, check_accepted
 from t2t_repro.system.errors import UserError
@@ -181,9 +183,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"--problem is missing: {args.hparams} names none; give --problem files to "
             "train on your own text"
         )
-    problem = problems.create(
-        settings.problem, args.data_dir, args.source_lang, args.target_lang
-    )
+    data_dir = args.data_dir or settings.data_dir or "data"
+    languages = args.source_lang, args.target_lang
+    corpora = parse_corpora(data_dir, settings.problem, *languages)
+    if corpora:
+        data_dir, problem = corpora[-1].name, corpora[-1].problem
+    else:
+        problem = problems.create(settings.problem, data_dir, *languages)
     with contextlib.ExitStack() as stack:
         if args.compile_cache:
             stack.enter_context(
@@ -193,7 +199,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                     args.deterministic,
                 )
             )
-        run = _run(args, given, problem, accepted)
+        run = _run(args, given, problem, data_dir, accepted)
+        run = dataclasses.replace(run, corpora=corpora)
         from t2t_repro.training.procedure import train_and_score
 
         result = train_and_score(run)
@@ -217,6 +224,7 @@ def _run(
     args: argparse.Namespace,
     given: Mapping[str, Any],
     problem: Problem,
+    data_dir: str,
     accepted: frozenset[str],
 ) -> Run:
     """Starts TensorFlow and returns the settings of the training run."""
@@ -238,7 +246,7 @@ def _run(
     return Run(
         hparams=start.hparams,
         problem=problem,
-        data_dir=Path(args.data_dir),
+        data_dir=Path(data_dir),
         model_dir=model_dir,
         strategy=strategy.choose(
             args.strategy,

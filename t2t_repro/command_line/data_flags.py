@@ -16,7 +16,13 @@ def add_data_flags(
         problems: Names of all problems; part of the help text.
         required: Whether --problem and --data_dir are required.
     """
-    default = "" if required else " (default: the set's)"
+    default = several = ""
+    if not required:
+        default = " (default: the set's)"
+        several = (
+            "; or several folders with weights, general:1,domain:3 (default: the "
+            "set's, or data)"
+        )
     parser.add_argument(
         "--problem",
         required=required,
@@ -28,8 +34,8 @@ def add_data_flags(
         "--data_dir",
         type=cli.path,
         required=required,
-        default=None if required else "data",
-        help="folder of the data: your text files, vocabularies and encoded shards",
+        help="folder of the data: your text files, vocabularies and encoded shards"
+        + several,
     )
     parser.add_argument(
         "--vocab_file",

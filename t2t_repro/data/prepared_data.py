@@ -1,33 +1,18 @@
 """Preparation of a problem for training: vocabulary and encoded splits."""
 
-import json
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from t2t_repro.data.encoded_pairs import EncodedPairs
-from t2t_repro.data.manifest import MANIFEST_FILE, Manifest, Origin, read_manifest
-from t2t_repro.data.shards import load_shards, write_shards
+from t2t_repro.data.manifest import Manifest, read_manifest
+from t2t_repro.data.split_encoding import ENCODED_SPLITS, encode_splits
 from t2t_repro.hparams import HParams
-from t2t_repro.problems.checks import Checks
+from t2t_repro.problems.corpora import Corpus, JointCorpora
 from t2t_repro.problems.problem import Problem, hash_of_pairs
-from t2t_repro.problems.trees import TREES
-from t2t_repro.system.atomic_file import write_bytes_atomically, write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import exclusive_lock
-from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.tokenizers.vocabulary import (
-    SUFFIXES,
-    VocabularyTooLargeError,
-    build_vocabulary,
-)
-
-ENCODED_SPLITS = ("train", "val")
-CHECKS_FILE = "checks.json"
-_PROGRESS_PAIRS = 500_000
 
 
 @dataclass(frozen=True)
@@ -39,12 +24,16 @@ class PreparedData:
         tokenizer: Tokenizer of the vocabulary.
         train: Encoded training pairs.
         val: Encoded validation pairs.
+        folders: Folder of the training shards of each corpus.
+        sizes: Number of training pairs of each corpus.
     """
 
     directory: Path
     tokenizer: Tokenizer
     train: EncodedPairs
     val: EncodedPairs
+    folders: tuple[Path, ...]
+    sizes: tuple[int, ...]
 
 
 def prepare(
@@ -72,48 +61,74 @@ def prepare(
     Raises:
         UserError: If data that must be encoded cannot be read.
     """
-    vocabulary, given = f"{hparams.tokenizer}-{hparams.vocab_size}", None
-    if vocab_file is not None:
-        if vocab_file.exists() and not vocab_file.is_file():
-            kind = "folder" if vocab_file.is_dir() else "pipe or device"
-            raise UserError(f"--vocab_file {vocab_file} is a {kind}; specify a file")
-        vocabulary = load_tokenizer(vocab_file).fingerprint[:12]
-        # The file may be in the folder that is rebuilt.
-        given = vocab_file.suffix, vocab_file.read_bytes()
-    languages = f"{problem.source_lang}-{problem.target_lang}"
-    directory = data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
-    fingerprints = _fingerprints(problem, fingerprints or {})
-    job = _Preparation(problem, hparams, directory, fingerprints, say)
-    data_dir.mkdir(parents=True, exist_ok=True)
-    waiting = f"waiting for another process that prepares data in {data_dir}"
-    # Several training runs may share the folder.
-    with exclusive_lock(data_dir, lambda: say(waiting)), _folder(directory):
-        splits = job.usable_shards()
-        tokenizer = job.vocabulary(given)
-        warnings = job.read_warnings()
-        checks = None
-        if warnings is None:
-            held_out = [split for split in fingerprints if split != "train"]
-            checks = Checks(problem, held_out)
-        for split in ENCODED_SPLITS:
-            if split in splits:
-                say(f"reusing {directory / split}")
-                continue
-            pairs = problem.pairs(split)
-            if checks is not None and split == "train":
-                pairs = checks.collect(pairs)
-            splits[split] = job.encode(split, pairs, tokenizer)
-        if checks is not None:
-            # The training text may be gone if its shards are complete.
-            with suppress(UserError):
-                warnings = checks.findings()
-        if checks is not None and warnings is not None:
-            results = {"data": fingerprints, "findings": warnings}
-            text = json.dumps(results, indent=1) + "\n"
-            write_text_atomically(directory / CHECKS_FILE, text)
-        for warning in warnings or ():
-            say(f"warning: {warning}")
-    return PreparedData(directory, tokenizer, splits["train"], splits["val"])
+    directory, tokenizer, splits = encode_splits(
+        problem,
+        hparams,
+        data_dir,
+        say,
+        vocab_file,
+        _fingerprints(problem, fingerprints or {}),
+    )
+    train, val = (splits[split] for split in ENCODED_SPLITS)
+    folders = (directory / "train",)
+    return PreparedData(directory, tokenizer, train, val, folders, (len(train),))
+
+
+def prepare_corpora(
+    corpora: Sequence[Corpus],
+    hparams: HParams,
+    say: Callable[[str], None],
+    vocab_file: Path | None,
+    fingerprints: Mapping[str, str],
+) -> PreparedData:
+    """Builds a common vocabulary and the shards of several corpora, or reuses them.
+
+    The last corpus provides the validation pairs. Each corpus is encoded in its own
+    folder. The vocabulary is built from the training texts of all corpora and kept in
+    the folder of the last one.
+
+    Args:
+        corpora: At least two corpora.
+        hparams: Kind and size of the vocabulary.
+        say: Called with each log line.
+        vocab_file: Existing vocabulary to use. Default: builds one.
+        fingerprints: Fingerprints of the held-out splits.
+
+    Raises:
+        UserError: If data that must be encoded cannot be read.
+    """
+    last = corpora[-1]
+    if vocab_file is None:
+        joint = JointCorpora(corpora)
+        directory, tokenizer, _ = encode_splits(
+            joint, hparams, last.folder, say, None, {}, wanted=()
+        )
+        vocab_file = directory / tokenizer.file_name
+    encoded = []
+    for corpus in corpora:
+        say(f"corpus {corpus.name}, weight {corpus.weight}")
+        encoded.append(
+            encode_splits(
+                corpus.problem,
+                hparams,
+                corpus.folder,
+                say,
+                vocab_file,
+                {**fingerprints, "train": corpus.fingerprint},
+                wanted=ENCODED_SPLITS if corpus is last else ("train",),
+                held_out=last.problem,
+            )
+        )
+    directory, tokenizer, splits = encoded[-1]
+    train = [splits["train"] for _, _, splits in encoded]
+    return PreparedData(
+        directory,
+        tokenizer,
+        EncodedPairs.join(train),
+        splits["val"],
+        tuple(folder / "train" for folder, _, _ in encoded),
+        tuple(map(len, train)),
+    )
 
 
 def fingerprint(problem: Problem, split: str) -> str:
@@ -152,141 +167,6 @@ def _fingerprints(problem: Problem, known: Mapping[str, str]) -> dict[str, str]:
     with suppress(UserError):
         fingerprints["test"] = known.get("test") or fingerprint(problem, "test")
     return fingerprints
-
-
-@contextmanager
-def _folder(directory: Path) -> Iterator[None]:
-    """Creates a folder and removes it on exit if it is empty."""
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    finally:
-        for empty in (directory, directory.parent):
-            with suppress(OSError):
-                empty.rmdir()
-
-
-@dataclass(frozen=True)
-class _Preparation:
-    """Steps of `prepare`, with its arguments as attributes."""
-
-    problem: Problem
-    hparams: HParams
-    directory: Path
-    fingerprints: Mapping[str, str]
-    say: Callable[[str], None]
-
-    def read_warnings(self) -> list[str] | None:
-        """Returns the warnings saved for this data, or None if it was not checked."""
-        path = self.directory / CHECKS_FILE
-        try:
-            checks = json.loads(path.read_text(encoding="utf-8"))
-            return checks["findings"] if checks["data"] == self.fingerprints else None
-        except (OSError, ValueError, LookupError, TypeError):
-            return None
-
-    def usable_shards(self) -> dict[str, EncodedPairs]:
-        """Opens the encoded splits, and deletes those that must be encoded again.
-
-        If the training split must be, the vocabulary that was built from it and the
-        other splits are deleted as well. Raises UserError, before anything is deleted,
-        if the text cannot be read.
-        """
-        shards: dict[str, EncodedPairs] = {}
-        for split in ENCODED_SPLITS:
-            folder = self.directory / split
-            if not (folder / MANIFEST_FILE).exists():
-                continue
-            try:
-                vocabulary = load_tokenizer(self.directory).fingerprint
-                fingerprint = self.fingerprints[split]
-                shards[split] = load_shards(folder, vocabulary, fingerprint)
-            except UserError as error:
-                next(iter(self.problem.pairs(split)), None)
-                reason = str(error).partition(": run datagen")[0]
-                self.say(f"encoding {split} again: {reason}")
-                whole = split == "train"
-                for path in self.directory.glob("*" if whole else split):
-                    if (path / MANIFEST_FILE).exists():
-                        shutil.rmtree(path)
-                    elif path.name.startswith("vocab."):
-                        path.unlink()
-                if whole:
-                    break
-        return shards
-
-    def vocabulary(self, given: tuple[str, bytes] | None) -> Tokenizer:
-        """Loads the vocabulary of the folder; builds or copies it if it is missing.
-
-        Args:
-            given: Suffix and contents of an existing vocabulary file.
-        """
-        kind = self.hparams.tokenizer
-        suffix = given[0] if given else SUFFIXES.get(kind)
-        if suffix is None:
-            raise UserError(
-                f"hparams: the vocabulary of tokenizer={kind} cannot be built from "
-                "text; use that of an imported model (--vocab_file M/vocab.marian)"
-            )
-        path = self.directory / f"vocab{suffix}"
-        if path.exists():
-            self.say(f"reusing {path}")
-        elif given is not None:
-            write_bytes_atomically(path, given[1])
-        else:
-            self.say(f"building a vocabulary of {self.hparams.vocab_size:,} subwords")
-            try:
-                self._build_vocabulary(path, self.hparams.vocab_size)
-            except VocabularyTooLargeError as error:
-                self.say(f"  {error}; using that size instead")
-                self._build_vocabulary(path, error.largest)
-        return load_tokenizer(path)
-
-    def _build_vocabulary(self, path: Path, size: int) -> None:
-        """Builds a vocabulary shared by source and target."""
-        lines = (line for pair in self.problem.pairs("train") for line in pair)
-        tags = self.problem.target_lang == TREES
-        build_vocabulary(self.hparams.tokenizer, lines, size, path, whole_tags=tags)
-
-    def encode(
-        self, split: str, pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer
-    ) -> EncodedPairs:
-        """Encodes a split, reports skipped pairs and returns the shards."""
-        problem = self.problem
-        description = problem.description(split)
-        self.say(f"encoding {problem.name} {split}: {description}")
-        origin = Origin(
-            problem.name,
-            self.fingerprints[split],
-            description,
-            problem.source_lang,
-            problem.target_lang,
-        )
-        folder, counted = self.directory / split, self._report_progress(pairs)
-        self.say(_summary(write_shards(counted, tokenizer, folder, split, origin)))
-        return load_shards(folder)
-
-    def _report_progress(
-        self, pairs: Iterable[tuple[str, str]]
-    ) -> Iterator[tuple[str, str]]:
-        """Yields the pairs; reports their number every `_PROGRESS_PAIRS` pairs."""
-        for number, pair in enumerate(pairs, 1):
-            if number % _PROGRESS_PAIRS == 0:
-                self.say(f"  {number:,} pairs")
-            yield pair
-
-
-def _summary(manifest: Manifest) -> str:
-    """Describes an encoded split and its skipped pairs in one line."""
-    skipped = "".join(
-        f"; skipped {pairs.count:,} ({reason}, first at line {pairs.first[0]})"
-        for reason, pairs in manifest.left_out.items()
-        if pairs.count
-    )
-    return (
-        f"  {manifest.pairs:,} pairs, {manifest.source_tokens:,} source and "
-        f"{manifest.target_tokens:,} target tokens{skipped}"
-    )
 
 
 def manifests(directory: Path) -> dict[str, Manifest]:

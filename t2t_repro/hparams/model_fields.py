@@ -24,6 +24,13 @@ class ModelFields:
         "Name of the training corpus; null: unknown.",
         _PAPER_BATCH,
     )
+    data_dir: str | None = setting(
+        None,
+        "Folder of the data, or several with weights: general:1,domain:3; null: that "
+        "of --data_dir, which overrides this.",
+        _OWN,
+        changes="nothing",
+    )
     tokenizer: str = _model_setting(
         "sentencepiece",
         "Tokenizer: SentencePiece byte-pair encoding, lossless word pieces, or the "

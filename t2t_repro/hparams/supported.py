@@ -18,7 +18,7 @@ from t2t_repro.system.errors import UserError
 # These fields determine the weights, but not the function that a model computes with
 # them. Every export supports all of their values.
 TRAINING_ONLY = (
-    *("problem", "seed", "dropout", "attention_dropout", "ffn_dropout"),
+    *("problem", "data_dir", "seed", "dropout", "attention_dropout", "ffn_dropout"),
     *("label_smoothing_form", "label_smoothing"),
     *("adam_beta1", "adam_beta2", "adam_epsilon", "clip_norm"),
     *("learning_rate_schedule", "learning_rate_scale", "warmup_steps"),

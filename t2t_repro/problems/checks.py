@@ -69,14 +69,18 @@ class Checks:
     Args:
         problem: Source of the sentence pairs.
         held_out: Splits to compare with the training split, read immediately.
+        source: Source of the held-out splits. Default: `problem`.
 
     Raises:
         UserError: A held-out split cannot be read.
     """
 
-    def __init__(self, problem: Problem, held_out: Sequence[str]) -> None:
+    def __init__(
+        self, problem: Problem, held_out: Sequence[str], source: Problem | None = None
+    ) -> None:
         self._problem = problem
-        self._held_out = {split: list(problem.pairs(split)) for split in held_out}
+        source = source or problem
+        self._held_out = {split: list(source.pairs(split)) for split in held_out}
         self._held_out_pairs = set().union(*self._held_out.values())
         self._duplicates: set[tuple[str, str]] = set()
         self._train: _Sides | None = None

@@ -2,8 +2,8 @@
 
 Its files are ``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages,
 data), the vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
-``training_log.tsv``, ``validation_log.tsv``, ``skipped_pairs.tsv``, ``tensorboard/``
-and, during training, ``training.lock``.
+``training_log.tsv``, ``validation_log.tsv``, ``skipped_pairs.tsv``, ``tensorboard/``,
+``corpora_log.tsv`` (several corpora) and, during training, ``training.lock``.
 """
 
 import itertools
@@ -51,7 +51,10 @@ CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
 """Names that `ModelDir.checkpoint` accepts; write ./latest for a folder ``latest``."""
 # Name prefixes of the files that are written atomically. Their temporary files are
 # removed after a killed run.
-_LOGS = ("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv")
+_LOGS = (
+    *("training_log.tsv", "corpora_log.tsv"),
+    *("validation_log.tsv", "skipped_pairs.tsv"),
+)
 _WRITTEN_ATOMICALLY = (HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab", *_LOGS, SIGN)
 
 

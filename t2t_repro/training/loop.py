@@ -130,7 +130,7 @@ class TrainingLoop:
         batches: Batches,
         monitor: Monitor,
         validate: Validate,
-        pairs_of: Callable[[int], Iterable[int]] = lambda step: (),
+        pairs_of: Callable[[int], Iterable[int | str]] = lambda step: (),
         profile: Profile | None = None,
     ) -> bool:
         """Trains to the last step or a stop request; saves checkpoints and validates.
@@ -144,7 +144,7 @@ class TrainingLoop:
             monitor: Monitor that reports the results of the steps.
             validate: Function called with the number of steps every
                 ``hparams.eval_steps`` steps and after the last one.
-            pairs_of: Function from a number of earlier steps to the indices of the
+            pairs_of: Function from a number of earlier steps to the lines of the
                 sentence pairs in the next batch, which the message about a skipped
                 step lists.
             profile: Profiler of selected steps.
@@ -208,7 +208,7 @@ class TrainingLoop:
         self,
         result: tf.Tensor,
         monitor: Monitor,
-        pairs_of: Callable[[int], Iterable[int]],
+        pairs_of: Callable[[int], Iterable[int | str]],
     ) -> None:
         with self.workers.convert_errors():
             values = StepResult(*np.asarray(result).tolist())

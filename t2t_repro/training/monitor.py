@@ -9,6 +9,7 @@ from typing import TextIO
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro.training.corpus_log import CorpusLog
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.step import StepResult
 
@@ -23,7 +24,11 @@ _COLUMNS = (
 )
 
 Unreported = list[list[float]]
-"""Results of the steps since the last report: the values of `StepResult` for each."""
+"""Results of the steps since the last report.
+
+Each has the values of `StepResult` and, with several corpora, the corpus's number.
+"""
+_VALUES = len(StepResult.__dataclass_fields__)
 
 
 def validation_table(directory: Path, figure: str = "bleu") -> MetricsLog:
@@ -46,6 +51,7 @@ class Monitor:
         unreported: Return value of `unreported()` at `start_step`.
         figure: Name of the validation score: "bleu"; "f1" for trees; "chrf" for
             languages without spaces for which sacreBLEU lacks a tokenizer.
+        corpora: Log of several corpora; None for a single corpus.
     """
 
     def __init__(
@@ -56,8 +62,10 @@ class Monitor:
         stream: TextIO,
         unreported: Sequence[Sequence[float]] = (),
         figure: str = "bleu",
+        corpora: CorpusLog | None = None,
     ) -> None:
         self._figure = figure
+        self._corpora = corpora
         self._train_steps = train_steps
         self._stream = stream
         self._results: Unreported = [list(result) for result in unreported]
@@ -88,6 +96,8 @@ class Monitor:
         """
         if result is not None:
             self._results.append(list(vars(result).values()))
+            if self._corpora is not None:
+                self._results[-1].append(self._corpora.corpus(step))
             self._new_tokens += result.tokens
         if self._results and (step % LOG_STEPS == 0 or step == self._train_steps):
             self._report(step)
@@ -151,7 +161,8 @@ class Monitor:
         self._writer.flush()
 
     def _report(self, step: int) -> None:
-        results, self._results = np.array(self._results), []
+        rows, self._results = self._results, []
+        results = np.array([row[:_VALUES] for row in rows])
         loss, _, token_ratio, norm = results[:, :4].mean(axis=0)
         now = time.monotonic()
         self._has_reported = True
@@ -165,6 +176,10 @@ class Monitor:
             f"{speed:,.0f} target tokens/s  {token_ratio:.1%} tokens  norm {norm:.2f}  "
             f"ETA {_clock(remaining * per_step)}"
         )
+        if self._corpora is not None:
+            # Results before a change to several corpora have no corpus.
+            known = [[*row[:2], row[_VALUES]] for row in rows if len(row) > _VALUES]
+            self.log(self._corpora.report(step, known))
         values = {
             "loss": loss,
             "learning_rate": rate,

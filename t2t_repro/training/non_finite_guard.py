@@ -29,7 +29,7 @@ class NonFiniteGuard:
         self,
         step: int,
         result: StepResult,
-        pairs: Callable[[], Iterable[int]],
+        pairs: Callable[[], Iterable[int | str]],
         log: Callable[[str], None],
     ) -> bool:
         """Returns whether loss and gradient are finite; logs a skipped step.
@@ -37,7 +37,7 @@ class NonFiniteGuard:
         Args:
             step: Number of the step, from 1.
             result: Result of the step.
-            pairs: Function that returns the indices of the batch's sentence pairs.
+            pairs: Function that returns the lines of the batch's sentence pairs.
             log: Function called with the message about a skipped step.
 
         Raises:

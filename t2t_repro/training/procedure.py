@@ -1,18 +1,17 @@
 """The paper's procedure: prepare data, train, average, translate and score."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from t2t_repro.batches import pipeline
-from t2t_repro.batches.batching import BatchingConfig, plan_epoch
-from t2t_repro.data.prepared_data import PreparedData, fingerprint, prepare
-from t2t_repro.data.skipped_pairs import (
-    SKIPPED_PAIRS_FILE,
-    find_long_pairs,
-    line_numbers,
-    read_skipped_pairs,
+from t2t_repro.batches.batching import BatchingConfig
+from t2t_repro.data.prepared_data import (
+    PreparedData,
+    fingerprint,
+    prepare,
+    prepare_corpora,
 )
 from t2t_repro.evaluation.split_scores import select_score_class
 from t2t_repro.hparams import HParams
@@ -20,20 +19,22 @@ from t2t_repro.hparams.fields import CPU_DEFAULTS
 from t2t_repro.hparams.settings import AUTO
 from t2t_repro.models.precision import check_precision, mixed_precision
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.problems.corpora import JointCorpora
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
-from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.malloc import keep_freed_memory
 from t2t_repro.training import announcements, compilation, compile_cache, devices
 from t2t_repro.training import strategy as strategies
+from t2t_repro.training.corpus_log import CorpusLog
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
 from t2t_repro.training.origin import check_labels, vocabulary_of
 from t2t_repro.training.profiler import Profile
 from t2t_repro.training.run import Run
 from t2t_repro.training.scoring import average_and_score, validation
+from t2t_repro.training.training_pairs import TrainingPairs, list_skipped_pairs
 from t2t_repro.training.workers import Workers
 
 
@@ -63,21 +64,15 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
     fingerprints |= {s: fingerprint(run.problem, s) for s in ("val", "test")}
     vocab_file = run.vocab_file or run.model_dir.find_vocabulary(run.accepted)
     with vocabulary_of(run.origin, vocab_file) as vocab_file:
-        data = prepare(
-            run.problem,
-            run.hparams,
-            run.data_dir,
-            run.log,
-            vocab_file=vocab_file,
-            fingerprints=fingerprints,
-        )
+        data = _prepare(run, vocab_file, fingerprints)
     if run.origin is not None:
         check_labels(run.problem, data.tokenizer)
     run = _choose_shapes(run, data)
     provenance = replace(
         provenance,
         vocabulary_fingerprint=data.tokenizer.fingerprint,
-        vocabulary_given=vocab_file is not None,
+        # The vocabulary of several corpora is kept with the model.
+        vocabulary_given=vocab_file is not None or bool(run.corpora),
     )
     with _lock(run, provenance, data) as run:
         model = _build(run, data, run.hparams.precision)
@@ -123,6 +118,24 @@ def _resolve_auto(run: Run, provenance: RunMetadata) -> Run:
     return run
 
 
+def _prepare(
+    run: Run, vocab_file: Path | None, fingerprints: dict[str, str]
+) -> PreparedData:
+    """Prepares the data of the run; see `prepare`."""
+    if run.corpora:
+        return prepare_corpora(
+            run.corpora, run.hparams, run.log, vocab_file, fingerprints
+        )
+    return prepare(
+        run.problem,
+        run.hparams,
+        run.data_dir,
+        run.log,
+        vocab_file=vocab_file,
+        fingerprints=fingerprints,
+    )
+
+
 def _fingerprint_of_training_data(run: Run) -> str:
     """Returns the fingerprint of the training data, or the model's if they are gone.
 
@@ -130,9 +143,11 @@ def _fingerprint_of_training_data(run: Run) -> str:
     cannot be read and no training can resume.
     """
     try:
-        return run.problem.fingerprint()
+        problem = JointCorpora(run.corpora) if run.corpora else run.problem
+        return problem.fingerprint()
     except UserError as error:
-        if "data" in run.accepted or not run.model_dir.exists():
+        is_new = "data" in run.accepted or not run.model_dir.exists()
+        if is_new or run.corpora:
             raise
         before, now = run.model_dir.provenance(), run.problem
         recorded = before.problem, before.source_lang, before.target_lang
@@ -226,42 +241,37 @@ def _train(
             "increase --train_steps to train further"
         )
         return True
-    plan = plan_epoch(data.train.lengths, config, hparams.seed, 0)
-    log(f"an epoch: {plan.summary()}")
-    for line in announcements.describe_epochs(
-        hparams.train_steps - start, plan.batches
-    ):
+    pairs = TrainingPairs(run, data, config)
+    for line in pairs.describe(start):
         log(line)
     if hparams.xla:
-        log(compilation.announcement(hparams, plan.distinct_shapes, devices.gpus()))
+        log(compilation.announcement(hparams, pairs.distinct_shapes, devices.gpus()))
         if run.keeps_programs:
             compile_cache.trace(loop.update)
     if chief:
-        _list_skipped_pairs(run, data, config)
+        list_skipped_pairs(run, data, pairs)
     if start or chief:
         log(announcements.describe_start(run, start, loop.imported_from))
     if start == hparams.train_steps:
         log("all steps are done; increase --train_steps to train further")
+    directory = run.model_dir.path if chief else None
     monitor = Monitor(
-        run.model_dir.path if chief else None,
+        directory,
         hparams.train_steps,
         start,
         run.stream,
         loop.unreported,
         figure=select_score_class(run.problem.target_lang).figure.lower(),
+        corpora=CorpusLog(pairs.names, pairs.mixture, directory, start)
+        if run.corpora
+        else None,
     )
-    not_encoded = read_skipped_pairs(data.directory / "train")
-
-    def find_lines(step: int) -> Iterable[int]:
-        pairs = pipeline.pair_numbers(data.train, config, hparams.seed, step)
-        return line_numbers(pairs, not_encoded)
-
     own = loop.workers.own_microbatches
     finished = loop.run(
-        lambda step: pipeline.batches(data.train, config, hparams.seed, step, own),
+        lambda step: pairs.batches(step, own),
         monitor,
         validation(run, data, model, config, loop.workers, monitor, validation_data),
-        find_lines,
+        pairs.find_lines,
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )
     if not finished:
@@ -277,21 +287,3 @@ def _is_done(run: Run, start: int) -> bool:
     if start == run.hparams.train_steps:
         return start in validation_table(run.model_dir.path).steps()
     return start > run.hparams.train_steps
-
-
-def _list_skipped_pairs(run: Run, data: PreparedData, config: BatchingConfig) -> None:
-    """Writes ``skipped_pairs.tsv`` and logs the number of skipped pairs."""
-    rows = []
-    for split, pairs, longest in (
-        ("train", data.train, config.longest_usable),
-        ("val", data.val, pipeline.LONGEST_EVALUATED),
-    ):
-        not_encoded = read_skipped_pairs(data.directory / split)
-        long = find_long_pairs(pairs.lengths, longest, not_encoded)
-        skipped = sorted([*not_encoded, *long])
-        rows += [f"{split}\t{line}\t{reason}" for line, reason in skipped]
-    path = run.model_dir.path / SKIPPED_PAIRS_FILE
-    text = "".join(f"{row}\n" for row in ("split\tline\treason", *rows))
-    write_text_atomically(path, text)
-    if rows:
-        run.log(f"skipped {len(rows):,} pairs, listed in {path}")

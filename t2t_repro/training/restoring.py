@@ -85,7 +85,7 @@ def _restore(
     try:
         skipped = int(meta.get("skipped", 0))
         rows = [[float(x) for x in row] for row in meta.get("unreported", ())]
-        if any(len(row) != _FIELDS for row in rows):
+        if any(len(row) not in (_FIELDS, _FIELDS + 1) for row in rows):
             raise ValueError
     except (TypeError, ValueError):
         raise DamagedCheckpointError(
@@ -108,11 +108,12 @@ def receive(progress: Progress, workers: Workers, *variables: Variables) -> Prog
         tensor = workers.broadcast(tf.constant(values, tf.float64))
         return [float(value) for value in tensor]
 
-    flat = [value for row in progress.unreported for value in row]
+    # Only the chief reports, so that the others need no number of a corpus.
+    flat = [value for row in progress.unreported for value in row[:_FIELDS]]
     counts = broadcast([progress.step, progress.skipped, len(flat)])
     step, skipped, length = map(int, counts)
     flat = broadcast((flat + [0.0] * length)[:length])
     for variable in (each for some in variables for each in some.values()):
         variable.assign(workers.broadcast(tf.convert_to_tensor(variable)))
     rows = [flat[i : i + _FIELDS] for i in range(0, length, _FIELDS)]
-    return Progress(step, skipped, rows)
+    return Progress(step, skipped, progress.unreported or rows)

@@ -7,6 +7,7 @@ from typing import TextIO
 import tensorflow as tf
 
 from t2t_repro.hparams import HParams
+from t2t_repro.problems.corpora import Corpus
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.training.origin import Origin
@@ -18,7 +19,7 @@ class Run:
 
     Attributes:
         hparams: Hyper-parameters.
-        problem: Source of the sentence pairs.
+        problem: Source of the sentence pairs; with several corpora, the last one.
         data_dir: Folder of the vocabulary and the encoded shards.
         model_dir: Model directory.
         strategy: Distribution strategy.
@@ -35,6 +36,7 @@ class Run:
             training resumes from its own checkpoints.
         origin_record: `Origin.record` of the model from which the training started,
             also if it resumes; None for random weights.
+        corpora: Training corpora if there are several, otherwise empty.
     """
 
     hparams: HParams
@@ -50,6 +52,7 @@ class Run:
     other_model: Path | None = None
     origin: Origin | None = None
     origin_record: dict[str, str] | None = None
+    corpora: tuple[Corpus, ...] = ()
 
     def log(self, line: str) -> None:
         """Prints a line and flushes the stream."""

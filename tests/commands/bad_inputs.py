@@ -140,6 +140,9 @@ def write_odd_files(folder: Path) -> None:
     for name in ("folder.en", "folder.yaml", "kept"):
         (folder / name).mkdir()
     (folder / "kept" / "notes.txt").write_text("mine")
+    (folder / "french").mkdir()
+    for name in ("train.en", "train.fr"):
+        (folder / "french" / name).write_bytes(b"one\n")
     (folder / "parsing").mkdir()
     for split, name in (("train", "open"), ("val", "good"), ("test", "good")):
         (folder / f"parsing/{split}.trees").write_bytes(texts[f"{name}.trees"])

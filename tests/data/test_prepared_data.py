@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data import prepared_data
+from t2t_repro.data import split_encoding
 from t2t_repro.data.prepared_data import manifests, prepare
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.files import FilesProblem
@@ -237,7 +237,7 @@ def test_vocabulary_too_small_for_the_text_leaves_no_files(run):
 
 
 def test_progress_is_reported_while_encoding(run, monkeypatch):
-    monkeypatch.setattr(prepared_data, "_PROGRESS_PAIRS", 10)
+    monkeypatch.setattr(split_encoding, "_PROGRESS_PAIRS", 10)
     shutil.rmtree(run.folder / "train")
     run()
     assert "  60 pairs" in run.log
