@@ -47,7 +47,7 @@ def _read(folder: Path, flag: str, vocab_file: Path | None) -> Source:
         vocabulary = vocab_file or _only_file(folder, flag, "*.subwords")
         return tensor2tensor.read(folder, values, vocabulary)
     if (folder / SAVED_MODEL).is_file():
-        return opennmt.read(folder, vocab_file=vocab_file and str(vocab_file))
+        return opennmt.read(folder, vocab_file=str(vocab_file) if vocab_file else None)
     if any(folder.glob("*.index")):
         return opennmt.read(folder, [str(_only_file(folder, flag, "*.yml"))])
     raise UserError(

@@ -179,9 +179,9 @@ def choose_start(
             from which the training in `model_dir` started.
     """
     record = model_dir.provenance().origin if model_dir.exists() else None
-    if record is None and init_from is None:
-        return Start(HParams(**given))
     if record is None:
+        if init_from is None:
+            return Start(HParams(**given))
         if model_dir.exists():
             raise UserError(
                 f"--model_dir {model_dir.path} holds a model that did not start from "
