@@ -75,6 +75,13 @@ class HParams(ModelFields):
         "paper section 5.4",
     )
 
+    optimizer: str = setting(
+        "adam",
+        "Optimizer. adafactor: factored second moments without momentum; the learning "
+        "rate is relative to the root mean square of each weight matrix.",
+        "paper section 5.3; Shazeer and Stern 2018, arXiv:1804.04235",
+        choices=("adam", "adafactor"),
+    )
     adam_beta1: float = _fraction(
         0.9, "Adam: decay rate of the mean gradient.", _PAPER_ADAM
     )
@@ -90,10 +97,20 @@ class HParams(ModelFields):
         "paper",
         "Learning rate of step n, from 1. paper: rate(n); t2t: rate(n - 1), so the "
         "first is 0; rsqrt_decay: constant during warm-up; marian: min(n / warmup, "
-        "sqrt(warmup / n)).",
+        "sqrt(warmup / n)); constant: 1 after warm-up; inverse_sqrt: constant up to "
+        "step `decay_start_step`, then it falls with the inverse square root.",
         "paper equation 3; tensor2tensor learning_rate.py:learning_rate_schedule; "
         "Marian --lr-warmup with an equal --lr-decay-inv-sqrt",
-        choices=("paper", "t2t", "rsqrt_decay", "marian"),
+        choices=(
+            *("paper", "t2t", "rsqrt_decay", "marian"),
+            *("constant", "inverse_sqrt"),
+        ),
+    )
+    decay_start_step: int = setting(
+        16_000,
+        "Step from which the rate of learning_rate_schedule=inverse_sqrt falls.",
+        "Marian --lr-decay-inv-sqrt, in its example of a Transformer",
+        minimum=1,
     )
     learning_rate_scale: float = setting(
         1.0, "Factor of the scheduled learning rate.", "paper equation 3"
@@ -103,6 +120,13 @@ class HParams(ModelFields):
     )
     clip_norm: float = setting(
         0.0, "Maximum global norm of the gradient; 0: no clipping.", _T2T
+    )
+
+    ema_decay: float = _fraction(
+        0.0,
+        "Decay rate per step of a moving average of the weights, which replaces the "
+        "mean of the last checkpoints at the end; 0: no moving average.",
+        "Marian --exponential-smoothing",
     )
 
     batching: str = setting(
@@ -254,6 +278,8 @@ class HParams(ModelFields):
         "learning_rate": "learning_rate_scale",
         "learning_rate_constant": "learning_rate_scale",
         "length_penalty": "alpha",
+        "exponential_smoothing": "ema_decay",
+        "moving_average_decay": "ema_decay",
         "max_steps": "train_steps",
         "save_steps": "checkpoint_steps",
     }

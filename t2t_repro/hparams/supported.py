@@ -22,6 +22,7 @@ TRAINING_ONLY = (
     *("label_smoothing_form", "label_smoothing"),
     *("adam_beta1", "adam_beta2", "adam_epsilon", "clip_norm"),
     *("learning_rate_schedule", "learning_rate_scale", "warmup_steps"),
+    *("decay_start_step", "optimizer", "ema_decay"),
     *("batching", "packed_length", "tokens_per_batch", "max_length", "max_shapes"),
     *("max_tokens_per_device", "rows_multiple", "precision", "xla"),
     *("train_steps", "eval_steps", "checkpoint_steps", "checkpoint_minutes"),

@@ -9,6 +9,9 @@ import numpy as np
 from t2t_repro.runs.checkpoints import DATA, Checkpoint, save
 from t2t_repro.system.errors import UserError
 
+MOVING, MOVING_WEIGHT = "ema/", "ema_weight"
+"""Names of the moving average in the training state: prefix of the sums, and weight."""
+
 
 def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
     """Returns the mean of arrays in their dtype, accumulated in float64.
@@ -49,3 +52,22 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Chec
     steps = [checkpoint.step for checkpoint in checkpoints]
     meta = {"averaged_steps": steps, DATA: data.pop() if len(data) == 1 else None}
     return save(output.parent, max(steps), averaged, meta=meta, name=output.name)
+
+
+def write_moving_average(checkpoint: Checkpoint, output: Path) -> Checkpoint:
+    """Writes the moving average of the weights in a checkpoint's training state.
+
+    Replaces `output`. Raises UserError if the checkpoint is damaged or has no moving
+    average.
+    """
+    with checkpoint.hold():
+        file = checkpoint.tensors("optimizer")
+        names = [name for name in file.shapes() if name.startswith(MOVING)]
+        if not names:
+            raise UserError(f"{checkpoint.path} has no moving average of the weights")
+        weight = file.read(MOVING_WEIGHT)
+        averaged = {
+            name.removeprefix(MOVING): file.read(name) / weight for name in names
+        }
+    meta = {"averaged_steps": [checkpoint.step], DATA: checkpoint.data}
+    return save(output.parent, checkpoint.step, averaged, meta=meta, name=output.name)

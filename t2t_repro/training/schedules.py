@@ -79,9 +79,46 @@ def marian_rate(step: Tensor, *, warmup_steps: int) -> Tensor:
     return ops.minimum(n / warmup_steps, (warmup_steps / n) ** 0.5)
 
 
+def constant_rate(step: Tensor, *, warmup_steps: int) -> Tensor:
+    """Computes ``min(n / warmup, 1)``, n = step + 1; always 1 if warmup is 1.
+
+    Args:
+        step: int (), number of earlier steps; 0 for the first step.
+        warmup_steps: Number of steps of linear growth.
+
+    Returns:
+        float32 (). Marian --lr-warmup without a decay; tensor2tensor
+        learning_rate.py:learning_rate_factor, factors constant * linear_warmup, for
+        which n is `step`.
+    """
+    return ops.minimum((ops.cast(step, "float32") + 1.0) / warmup_steps, 1.0)
+
+
+def inverse_sqrt_rate(
+    step: Tensor, *, warmup_steps: int, decay_start_step: int
+) -> Tensor:
+    """Computes ``min(n / warmup, 1, sqrt(start / n))``, n = step + 1.
+
+    Args:
+        step: int (), number of earlier steps; 0 for the first step.
+        warmup_steps: Number of steps of linear growth.
+        decay_start_step: Step from which the rate falls.
+
+    Returns:
+        float32 (). Marian training/scheduler.h with --lr-warmup and
+        --lr-decay-inv-sqrt.
+    """
+    n = ops.cast(step, "float32") + 1.0
+    growth = constant_rate(step, warmup_steps=warmup_steps)
+    return ops.minimum(growth, (decay_start_step / n) ** 0.5)
+
+
 RATES: dict[str, Callable[..., Tensor]] = {
     rate.__name__.removesuffix("_rate"): rate
-    for rate in (paper_rate, t2t_rate, rsqrt_decay_rate, marian_rate)
+    for rate in (
+        *(paper_rate, t2t_rate, rsqrt_decay_rate, marian_rate),
+        *(constant_rate, inverse_sqrt_rate),
+    )
 }
 """Formulas by the values of the hyper-parameter `learning_rate_schedule`."""
 

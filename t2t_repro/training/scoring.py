@@ -18,7 +18,7 @@ from t2t_repro.evaluation.split_scores import (
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs.averaging import average_checkpoints
+from t2t_repro.runs.averaging import average_checkpoints, write_moving_average
 from t2t_repro.runs.checkpoint_rotation import keep_best, rank_checkpoints
 from t2t_repro.runs.checkpoints import checkpoints_to_average
 from t2t_repro.runs.model_dir import ModelDir
@@ -144,7 +144,8 @@ def average_and_score(
         The contents of ``result.json``.
     """
     directory, hparams, log = run.model_dir, run.hparams, run.log
-    last = checkpoints_to_average(directory.checkpoint_dir)[-hparams.average_last :]
+    number = 1 if hparams.ema_decay else hparams.average_last
+    last = checkpoints_to_average(directory.checkpoint_dir)[-number:]
     steps = [checkpoint.step for checkpoint in last]
     settings = {
         "steps": steps[-1],
@@ -154,6 +155,8 @@ def average_and_score(
         "decode_extra_length": hparams.decode_extra_length,
         "test_fingerprint": test_fingerprint,
     }
+    if hparams.ema_decay:
+        settings["ema_decay"] = hparams.ema_decay
     if hparams.search != HParams.search:
         names = ("search", "word_penalty", "decode_length_factor", "allow_unknown")
         settings |= {name: getattr(hparams, name) for name in names}
@@ -166,9 +169,13 @@ def average_and_score(
     if earlier is not None:
         log(f"reusing the score in {directory.result_file}")
         return earlier
-    which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
-    log(f"averaging the {which} {', '.join(map(str, steps))}")
-    averaged = average_checkpoints(last, directory.averaged_dir)
+    if hparams.ema_decay:
+        log(f"writing the moving average of the weights after step {steps[-1]}")
+        averaged = write_moving_average(last[-1], directory.averaged_dir)
+    else:
+        which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
+        log(f"averaging the {which} {', '.join(map(str, steps))}")
+        averaged = average_checkpoints(last, directory.averaged_dir)
     if is_warming_up(run, steps[-1]):
         log(
             f"not scored: {steps[-1]:,} steps are fewer than the "

@@ -14,8 +14,9 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.loss_scale import make_loss_scale
 from t2t_repro.training.losses import LabelSmoothedCrossEntropy
-from t2t_repro.training.optimizer import Adam
+from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.schedules import Schedule
+from t2t_repro.training.weight_average import WeightAverage
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class TrainStep:
         self.accumulate = accumulate
         variables = named_variables(model)
         self._variables = [variable.value for variable in variables.values()]
-        betas = hparams.adam_beta1, hparams.adam_beta2
-        self.optimizer = Adam(variables, *betas, hparams.adam_epsilon)
+        self.optimizer = make_optimizer(variables, hparams)
+        self.average = WeightAverage(variables, hparams.ema_decay)
         self.schedule = Schedule.from_hparams(hparams)
         self.loss = LabelSmoothedCrossEntropy(
             hparams.label_smoothing,
@@ -79,8 +80,9 @@ class TrainStep:
         )
 
     def state(self) -> dict[str, tf.Variable]:
-        """Returns the variables of the optimizer and the loss scale, by name."""
-        return self.optimizer.state() | self.loss_scale.state()
+        """Returns the variables of optimizer, average and loss scale, by name."""
+        average = self.average.state()
+        return self.optimizer.state() | average | self.loss_scale.state()
 
     def replica_step(
         self, batch: dict[str, tf.Tensor], step: tf.Tensor
@@ -120,6 +122,7 @@ class TrainStep:
         gradients = [tf.math.divide_no_nan(g, divisor) for g in gradients]
         rate = self.schedule(step)
         self.optimizer.apply(gradients, step, rate, finite)
+        self.average.update(finite)
         self.loss_scale.update(finite)
         return total / count, tokens, batch["token_ratio"], norm, rate
 

@@ -1,4 +1,7 @@
-"""Training on several corpora: resuming, replicas, logs and fingerprints."""
+"""Training on several corpora: resuming, replicas, logs and fingerprints.
+
+The trainings also use Adafactor and a moving average of the weights.
+"""
 
 import io
 import itertools
@@ -18,6 +21,10 @@ from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.step import StepResult
 from tests import forks, tiny
 
+SETTINGS = (
+    "warmup_steps=100,dropout=0,checkpoint_steps=6,optimizer=adafactor,ema_decay=0.9,"
+    "learning_rate_schedule=inverse_sqrt"
+)
 RUNS = {"whole": (1, 12), "stopped": (1, 5, 12), "replicas": (2, 12)}
 
 
@@ -42,11 +49,10 @@ def folder(tmp_path_factory):
 def run(folder, name):
     """Trains on both corpora up to each number of steps, without scores."""
     replicas, *steps = RUNS[name]
-    overrides = "warmup_steps=100,dropout=0,checkpoint_steps=6"
     for last in steps:
         train.main(
             [
-                *("--hparams", f"{folder}/set.yaml,{overrides},train_steps={last}"),
+                *("--hparams", f"{folder}/set.yaml,{SETTINGS},train_steps={last}"),
                 *("--model_dir", f"{folder}/{name}", "--strategy", "mirrored"),
                 *("--replicas", str(replicas)),
             ]
@@ -85,6 +91,21 @@ def test_two_replicas_equal_one_device(trained):
 
 
 @pytest.mark.medium
+def test_the_averaged_checkpoint_is_the_moving_average(trained):
+    checkpoints = [
+        list_checkpoints(trained[0] / "whole/checkpoints")[-1],
+        ModelDir(trained[0] / "whole").checkpoint("averaged"),
+    ]
+    last, averaged = (checkpoint.tensors("weights") for checkpoint in checkpoints)
+    total = checkpoints[0].tensors("optimizer")
+    for name in averaged.shapes():
+        # n = 1 - 0.9^12 after twelve steps.
+        expected = total.read(f"ema/{name}") / (1 - 0.9**12)
+        np.testing.assert_allclose(averaged.read(name), expected, rtol=1e-5)
+        assert not np.array_equal(averaged.read(name), last.read(name))
+
+
+@pytest.mark.medium
 def test_reports_steps_tokens_and_skipped_lines_of_each_corpus(trained):
     folder, out = trained
     lines = out["whole"].splitlines()
@@ -110,11 +131,15 @@ def test_other_weights_are_rejected_and_the_last_corpus_is_evaluated(trained):
     folder, _ = trained
     model_dir = ModelDir(folder / "whole")
     assert model_dir.problem().data_dir == str((folder / "domain").resolve())
-    spec = f"{folder}/set.yaml,warmup_steps=100,dropout=0,checkpoint_steps=6"
     with pytest.raises(UserError, match=r"data was .*:1:3, is now .*:3:1; .*data"):
         train.main(
             [
-                *("--hparams", spec, "--model_dir", str(folder / "whole")),
+                *(
+                    "--hparams",
+                    f"{folder}/set.yaml,{SETTINGS}",
+                    "--model_dir",
+                    str(folder / "whole"),
+                ),
                 *("--data_dir", f"{folder}/general:3,{folder}/domain:1"),
             ]
         )

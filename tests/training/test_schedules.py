@@ -80,6 +80,21 @@ def test_marian_rate_equals_the_formula():
     )
 
 
+def test_constant_rate_grows_during_the_warm_up():
+    schedule = Schedule("constant", scale=0.5, warmup_steps=4)
+    np.testing.assert_allclose(rates(schedule, [0, 3, 999]), [0.125, 0.5, 0.5])
+    at_once = Schedule("constant", scale=0.5, warmup_steps=1)
+    np.testing.assert_allclose(rates(at_once, [0, 999]), [0.5, 0.5])
+
+
+def test_inverse_sqrt_rate_falls_from_the_given_step():
+    # min(n / 2, 1, sqrt(16 / n)) with n = 1, 2, 16, 64 and 1600.
+    schedule = Schedule("inverse_sqrt", warmup_steps=2, decay_start_step=16)
+    np.testing.assert_allclose(
+        rates(schedule, [0, 1, 15, 63, 1599]), [0.5, 1, 1, 0.5, 0.1], rtol=1e-6
+    )
+
+
 def test_each_choice_has_a_formula():
     _, _, rule = field_types(HParams)["learning_rate_schedule"]
     assert set(rule.choices) == set(RATES)
