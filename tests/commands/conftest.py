@@ -1,10 +1,12 @@
 """Fixtures of the commands' tests."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
 from tests import run_command, tiny
 
@@ -22,3 +24,14 @@ def exported(
     completed = run_command.run("export", *flags, "--json", "--licence", "CC0-1.0.")
     assert completed.status == 0, completed.err
     return folder, json.loads(completed.out)
+
+
+@pytest.fixture
+def without_tracing() -> Iterator[None]:
+    """Runs steps as single operations: tracing takes longer than a few small steps.
+
+    TensorFlow warns that the functions of data pipelines are traced nevertheless.
+    """
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)

@@ -6,7 +6,6 @@ import shutil
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import t2t_repro
 from t2t_repro.runs import checkpoints
@@ -14,19 +13,11 @@ from t2t_repro.runs.model_dir import ModelDir
 from tests import run_command, tiny
 from tests.interop.marian.small_marian import SmallMarian
 
-# The pipeline's functions are traced also without tracing.
 pytestmark = [
     pytest.mark.medium,
+    pytest.mark.usefixtures("without_tracing"),
     pytest.mark.filterwarnings("ignore:Even though the `tf.config"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def without_tracing():
-    """Runs steps as single operations: tracing takes longer than a few small steps."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 UNCHANGED = "learning_rate_scale=0,train_steps=1,average_last=1"
