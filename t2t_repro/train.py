@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from t2t_repro import hparams, problems
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, vocabulary_flags
 from t2t_repro.command_line.data_flags import add_data_flags
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.listing import describe_hparams
@@ -61,6 +61,7 @@ def _parser() -> cli.ArgumentParser:
         "0: a model directory, a checkpoint in one, or a folder of Marian, "
         "Transformers, OpenNMT-tf or tensor2tensor (default: random weights)",
     )
+    vocabulary_flags.add_vocabulary_flags(parser)
     parser.add_argument(
         "--accept_changes",
         default="",
@@ -178,6 +179,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     }
     given |= {name: value for name, value in flags.items() if value is not None}
     settings = HParams(**given)
+    vocabulary_flags.check(args)
     if settings.problem is None:
         raise UserError(
             f"--problem is missing: {args.hparams} names none; give --problem files to "
@@ -231,6 +233,7 @@ def _run(
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import devices, strategy
+    from t2t_repro.training.extended_origin import extend_origin
     from t2t_repro.training.origin import choose_start
     from t2t_repro.training.run import Run
 
@@ -243,6 +246,12 @@ def _run(
     init_from = Path(args.init_from) if args.init_from else None
     vocab_file = Path(args.vocab_file) if args.vocab_file else None
     start = choose_start(given, init_from, model_dir, vocab_file, log)
+    origin = start.origin
+    if args.vocab == "extend":
+        vocab_file = None  # It is that of the first model.
+        if origin is not None:
+            words = args.vocab_tokens, args.vocab_words
+            origin = extend_origin(origin, *words, problem, log)
     return Run(
         hparams=start.hparams,
         problem=problem,
@@ -261,7 +270,7 @@ def _run(
         profiled=args.profile or (0, 0),
         keeps_programs=args.compile_cache is not None,
         other_model=other_model(used_set, model_dir.path),
-        origin=start.origin,
+        origin=origin,
         origin_record=start.record,
     )
 

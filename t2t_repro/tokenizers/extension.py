@@ -8,6 +8,7 @@ best spelling may be exchanged if their probabilities differ by less than a perc
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from t2t_repro.tokenizers.sentencepiece_tokenizer import (
     SentencePieceTokenizer,
     read_model,
 )
-from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.tokenizers.tokenizer import LABEL, Tokenizer
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 from t2t_repro.tokenizers.word_pieces import format_file
 
@@ -79,8 +80,9 @@ def select_words(
 ) -> list[str]:
     """Returns the words that would save the most tokens in a text as single pieces.
 
-    A word is a run of letters and numbers. It saves one token less than it has pieces,
-    each time that it occurs. Equal words are in the order of their code points.
+    A word is a run of letters and numbers outside of a language label. It saves one
+    token less than it has pieces, each time that it occurs. Words that save the same
+    number are in the order of their code points.
 
     Args:
         tokenizer: Tokenizer that splits the words.
@@ -90,7 +92,8 @@ def select_words(
     counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     for pair in pairs:
         for side, line in zip(counts, pair, strict=True):
-            side.update(run for run in split_runs(line) if is_alphanumeric(run[:1]))
+            runs = split_runs(re.sub(f"^{LABEL}", "", line))
+            side.update(run for run in runs if is_alphanumeric(run[0]))
     saved: Counter[str] = Counter()
     for side, each in zip((tokenizer, tokenizer.target), counts, strict=True):
         words = sorted(each)

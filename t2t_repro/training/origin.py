@@ -42,6 +42,7 @@ class Origin:
         hparams: Hyper-parameters of the model and its search.
         tokenizer: Tokenizer of the model.
         assign: Function that assigns the weights to variables by name.
+        read: Function that returns the weights of a name.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class Origin:
     hparams: HParams
     tokenizer: Tokenizer
     assign: Callable[[Mapping[str, Any]], None]
+    read: Callable[[str], np.ndarray]
 
     def record(self) -> dict[str, str]:
         """Returns the values for ``model.json`` and ``result.json``."""
@@ -85,11 +87,10 @@ def open_origin(path: Path, vocab_file: Path | None = None) -> Origin:
         for name, variable in variables.items():
             variable.assign(source.weights[name])
 
-    fingerprint = _fingerprint(source.weights, source.weights.__getitem__)
-    file = source.weights_file.name
-    return Origin(
-        path, file, fingerprint, source.hparams, source.tokenizer, assign=assign
-    )
+    read = source.weights.__getitem__
+    fingerprint, file = _fingerprint(source.weights, read), source.weights_file.name
+    hparams, tokenizer = source.hparams, source.tokenizer
+    return Origin(path, file, fingerprint, hparams, tokenizer, assign, read)
 
 
 def _open_model(path: Path, directory: ModelDir, spec: str) -> Origin:
@@ -99,7 +100,7 @@ def _open_model(path: Path, directory: ModelDir, spec: str) -> Origin:
         fingerprint = _fingerprint(file.shapes(), file.read)
     hparams, tokenizer = directory.hparams(), directory.tokenizer()
     name = checkpoint.path.name
-    return Origin(path, name, fingerprint, hparams, tokenizer, assign=file.assign)
+    return Origin(path, name, fingerprint, hparams, tokenizer, file.assign, file.read)
 
 
 def _fingerprint(names: Iterable[str], read: Callable[[str], np.ndarray]) -> str:
