@@ -18,7 +18,7 @@ from t2t_repro.batches.packed_batch import (
     PackedBatch,
     pack,
 )
-from t2t_repro.data.encoded_pairs import Batch, EncodedPairs, IntArray
+from t2t_repro.data.encoded_pairs import Batch, EncodedPairs, Ids, IntArray
 
 PARALLEL_GATHERS = 4
 PREFETCHED_BATCHES = 16
@@ -29,12 +29,16 @@ LONGEST_EVALUATED = 4096
 OwnParts = Callable[[int], Collection[int]]
 """Maps the number of micro-batches in a batch to those that the process computes."""
 
-_Place = tuple[IntArray, IntArray, IntArray, IntArray]
+Change = Callable[[Ids, IntArray, int], Ids]
+"""Changes the sources of a micro-batch, given pair numbers and epoch."""
+
+_Place = tuple[IntArray, IntArray, IntArray, IntArray, int]
 _PLACE = (
     tf.TensorSpec([None], tf.int64),  # Pair numbers, grouped by micro-batch.
     tf.TensorSpec([None], tf.int64),  # Row of each pair in its micro-batch.
     tf.TensorSpec([None], tf.int64),  # Number of pairs in each micro-batch.
     tf.TensorSpec([None, 3], tf.int64),  # Rows, source width and target width of each.
+    tf.TensorSpec([], tf.int64),  # Number of the epoch.
 )
 
 
@@ -45,6 +49,7 @@ def batches(
     start_step: int = 0,
     own: OwnParts = range,
     mixture: Mixture | None = None,
+    change: Change | None = None,
 ) -> tf.data.Dataset:
     """Returns an infinite dataset of training batches (`packed_batch.SIGNATURE`).
 
@@ -59,6 +64,8 @@ def batches(
         start_step: Number of finished steps.
         own: Returns the micro-batches that this process computes; others stay empty.
         mixture: Order of several corpora in `pairs`. Default: a single corpus.
+        change: Changes sources; see `Augmentation.change`. Default: no change. Shapes
+            and token ratio of the pipeline are those of unchanged sources.
 
     Raises:
         UserError: If no pair of a corpus is short enough.
@@ -80,7 +87,11 @@ def batches(
             yield indices + order.pairs(corpus).start, *others
 
     def read(
-        indices: IntArray, rows: IntArray, counts: IntArray, shapes: IntArray
+        indices: IntArray,
+        rows: IntArray,
+        counts: IntArray,
+        shapes: IntArray,
+        epoch: int,
     ) -> PackedBatch:
         cuts, ours = np.cumsum(counts)[:-1], own(len(shapes))
         members, rows_of = np.split(indices, cuts), np.split(rows, cuts)
@@ -90,6 +101,10 @@ def batches(
                 zip(members, shapes.tolist(), rows_of, strict=True)
             )
         ]
+        for numbers, rectangle in zip(members, rectangles, strict=True):
+            if change is not None and rectangle is not None:
+                inputs = change(rectangle["inputs"], numbers, int(epoch))
+                rectangle["inputs"] = inputs
         tokens = int(pairs.lengths[indices].sum(dtype=np.int64))
         positions = int((shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])).sum())
         return pack(*rectangles, token_ratio=tokens / positions)
@@ -111,7 +126,11 @@ def eval_batches(
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 
     def read(
-        indices: IntArray, rows: IntArray, counts: IntArray, shapes: IntArray
+        indices: IntArray,
+        rows: IntArray,
+        counts: IntArray,
+        shapes: IntArray,
+        epoch: int,
     ) -> Batch:
         return pairs.gather(indices, shapes[0].tolist(), rows)
 
@@ -164,21 +183,21 @@ def _corpus_places(
         while True:
             epoch += 1
             following = planner.submit(plan_of, epoch)
-            yield from _batch_places(plan, first)
+            yield from _batch_places(plan, first, epoch - 1)
             plan, first = following.result(), 0
 
 
-def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
-    """Yields numbers, rows, counts and shapes of each batch, starting at `first`."""
+def _batch_places(plan: EpochPlan, first: int = 0, epoch: int = 0) -> Iterator[_Place]:
+    """Yields the place of each batch of an epoch, starting at `first`."""
     for batch in range(first, plan.batches):
         own = plan.microbatch_range(batch)
         rows = plan.pair_rows(batch)
-        yield plan.indices(batch), rows, plan.counts[own], plan.shapes[own]
+        yield plan.indices(batch), rows, plan.counts[own], plan.shapes[own], epoch
 
 
 def _read_ahead(
     places: Callable[[], Iterator[_Place]],
-    read: Callable[[IntArray, IntArray, IntArray, IntArray], Mapping[str, Any]],
+    read: Callable[..., Mapping[str, Any]],
     signature: Mapping[str, tf.TensorSpec],
 ) -> tf.data.Dataset:
     """Returns a dataset that reads batches in parallel and prefetches them in order."""

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.integer]
-Batch = dict[str, npt.NDArray[np.int32]]
+Ids = npt.NDArray[np.int32]
+Batch = dict[str, Ids]
 
 
 class EncodedPairs:

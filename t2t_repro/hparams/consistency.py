@@ -57,6 +57,11 @@ def _batch_contradictions(hparams: Any) -> Iterator[str]:
                 f"{hparams.longest_row}, so a {what} of that length does not fit; "
                 f"increase {name} or reduce {longest}"
             )
+    if packed and hparams.augments:
+        yield (
+            "batching=packed cannot be combined with augment_*, which changes the "
+            "lengths of sentences; set batching=buckets"
+        )
     if packed and not hparams.source_end:
         yield (
             "batching=packed needs source_end=true, because EOS separates "

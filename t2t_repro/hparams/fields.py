@@ -29,6 +29,7 @@ _OWN = "own choice"
 
 _free_setting = functools.partial(setting, changes="nothing")
 _fraction = functools.partial(setting, below=1)
+_augmentation = functools.partial(setting, 0.0, source=_OWN, maximum=1)
 
 MOST_ALPHA = 10.0
 """Maximum of `alpha`: larger exponents overflow float32 for long outputs."""
@@ -127,6 +128,20 @@ class HParams(ModelFields):
         "Decay rate per step of a moving average of the weights, which replaces the "
         "mean of the last checkpoints at the end; 0: no moving average.",
         "Marian --exponential-smoothing",
+    )
+
+    augment_upper_case: float = _augmentation(
+        doc="Probability that a source sentence is trained in upper case."
+    )
+    augment_title_case: float = _augmentation(
+        doc="Probability that each word of a source sentence begins with a capital."
+    )
+    augment_no_end_mark: float = _augmentation(
+        doc="Probability that a source sentence loses its final punctuation."
+    )
+    augment_typos: float = _augmentation(
+        doc="Probability of a typo in each source word: two adjacent characters are "
+        "swapped, one is omitted or one is doubled."
     )
 
     batching: str = setting(
@@ -289,6 +304,12 @@ class HParams(ModelFields):
         for name, value in validate(HParams, vars(self), "hparams").items():
             object.__setattr__(self, name, value)
         check_together(self)
+
+    @property
+    def augments(self) -> bool:
+        """Whether source sentences are changed in training."""
+        names = (name for name in vars(self) if name.startswith("augment_"))
+        return any(getattr(self, name) for name in names)
 
     @property
     def longest_row(self) -> int:

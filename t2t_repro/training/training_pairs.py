@@ -9,6 +9,7 @@ from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig, plan_epoch
 from t2t_repro.batches.epoch_plan import EpochPlan
 from t2t_repro.batches.mixture import Mixture
+from t2t_repro.data.augmentation import Augmentation
 from t2t_repro.data.prepared_data import PreparedData
 from t2t_repro.data.skipped_pairs import (
     SKIPPED_PAIRS_FILE,
@@ -41,11 +42,20 @@ class TrainingPairs:
         self.names = tuple(corpus.name for corpus in run.corpora) or ("",)
         weights = tuple(corpus.weight for corpus in run.corpora) or (1,)
         self.mixture = Mixture(data.sizes, weights)
+        self._change: pipeline.Change | None = None
+        if run.hparams.augments:
+            self._change = Augmentation(run.hparams, data.tokenizer).change
 
     def batches(self, step: int, own: pipeline.OwnParts) -> tf.data.Dataset:
         """Returns the batches from a step on; see `pipeline.batches`."""
         return pipeline.batches(
-            self._data.train, self._config, self._hparams.seed, step, own, self.mixture
+            self._data.train,
+            self._config,
+            self._hparams.seed,
+            step,
+            own,
+            self.mixture,
+            self._change,
         )
 
     @cached_property
