@@ -204,10 +204,14 @@ def evaluate(
     }
     if not is_unspaced(target_lang):
         return Score(**values), translations
-    chrf = CHRF()
-    values["chrf"] = chrf.corpus_score(hypotheses, [references]).score
-    values["chrf_signature"] = str(chrf.get_signature())
+    values["chrf"] = chrf(hypotheses, references)
+    values["chrf_signature"] = str(CHRF().get_signature())
     return CharacterScore(**values), translations
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Computes chrF of translations with sacreBLEU, from 0 to 100."""
+    return CHRF().corpus_score(hypotheses, [references]).score
 
 
 def translate(

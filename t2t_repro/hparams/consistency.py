@@ -82,6 +82,22 @@ def _run_contradictions(hparams: Any) -> Iterator[str]:
             f"keep_checkpoints={hparams.keep_checkpoints}; reduce average_last or "
             "increase keep_checkpoints"
         )
+    if hparams.early_stopping and not hparams.eval_steps:
+        yield (
+            f"early_stopping={hparams.early_stopping} needs validations during the "
+            "training; set eval_steps"
+        )
+    if hparams.early_stopping and not hparams.keep_best_checkpoints:
+        yield (
+            f"early_stopping={hparams.early_stopping} needs the best checkpoint; set "
+            "keep_best_checkpoints to at least 1"
+        )
+    if hparams.early_stopping and hparams.ema_decay:
+        yield (
+            f"early_stopping={hparams.early_stopping} averages the checkpoints up to "
+            f"the best validation, so ema_decay={hparams.ema_decay} has no effect; set "
+            "one of them to 0"
+        )
     if not hparams.checkpoint_steps and not hparams.checkpoint_minutes:
         yield (
             "checkpoint_steps and checkpoint_minutes are both 0, so no "

@@ -239,6 +239,32 @@ class HParams(ModelFields):
     eval_steps: int = _free_setting(
         5000, "Steps between validations; 0: only at the end.", _OWN
     )
+    epochs: float = _free_setting(
+        0.0,
+        "Epochs to train, instead of train_steps; 0: train_steps steps. An epoch of "
+        "several corpora has as many steps as all of their batches.",
+        _OWN,
+    )
+    max_hours: float = _free_setting(
+        0.0,
+        "Hours of training, over all resumed runs, after which it ends before its last "
+        "step; 0: no limit.",
+        _OWN,
+    )
+    early_stopping: int = _free_setting(
+        0,
+        "Number of validations without improvement after which training ends; the "
+        "checkpoints up to the best validation are averaged. 0: no early stopping.",
+        "Marian --early-stopping",
+    )
+    validation_metric: str = _free_setting(
+        "bleu",
+        "Value of a validation that selects the best checkpoints and stops early. "
+        "bleu: greedy translations, F1 for trees and chrF for languages that BLEU "
+        "lacks a tokenizer for; chrf: greedy translations; loss: validation loss.",
+        "Marian --valid-metrics",
+        choices=("bleu", "chrf", "loss"),
+    )
 
     beam_size: int = _free_setting(
         4,

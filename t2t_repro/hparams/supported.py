@@ -27,6 +27,7 @@ TRAINING_ONLY = (
     *("batching", "packed_length", "tokens_per_batch", "max_length", "max_shapes"),
     *("max_tokens_per_device", "rows_multiple", "precision", "xla"),
     *("train_steps", "eval_steps", "checkpoint_steps", "checkpoint_minutes"),
+    *("epochs", "max_hours", "early_stopping", "validation_metric"),
     *("keep_checkpoints", "keep_every_hours", "keep_best_checkpoints", "average_last"),
 )
 

@@ -24,6 +24,8 @@ _REMOVING = ".removing-"
 SAVED_AT = "saved_at"
 UNPLANNED = "unplanned"
 BLEU = "val_greedy_bleu"
+CHRF = "val_greedy_chrf"
+LOSS = "val_loss"
 
 
 def prune(directory: Path, keep: int, keep_every_hours: float = 0.0) -> None:
@@ -58,8 +60,9 @@ def keep_best(
     keep: int,
     step: int,
     weights: Mapping[str, Any],
-    bleu: float,
+    value: float,
     data: str | None = None,
+    key: str = BLEU,
 ) -> None:
     """Saves the weights if they are among the `keep` best so far; deletes the others.
 
@@ -71,18 +74,20 @@ def keep_best(
         keep: Number of checkpoints to keep.
         step: Number of training steps so far.
         weights: Variables of the model by name.
-        bleu: BLEU of the validation split.
-        data: Identity of the validation split.
+        value: BLEU of the validation split, or the value that `key` names.
+        data: Identity of the validation split and of the value.
+        key: `BLEU`, `CHRF` or `LOSS`, of which lower values are better.
 
     Raises:
         UserError: The checkpoint cannot be written.
     """
     saved = list_checkpoints(directory)
-    best = _sort_by_bleu(c for c in saved if c.data in (None, data))
+    best = _sort_by_value(c for c in saved if c.data in (None, data))
     exists = any(checkpoint.step == step for checkpoint in best)
-    better = len(best) < keep or (keep > 0 and bleu > _bleu(best[keep - 1]))
+    rank = -value if key == LOSS else value
+    better = len(best) < keep or (keep > 0 and rank > _value(best[keep - 1]))
     if better and not exists:
-        save(directory, step, weights, meta={BLEU: bleu, DATA: data})
+        save(directory, step, weights, meta={key: value, DATA: data})
     _remove_leftovers(directory)
     best = rank_checkpoints(directory)[: max(keep, 1)]
     for checkpoint in list_checkpoints(directory):
@@ -91,11 +96,11 @@ def keep_best(
 
 
 def rank_checkpoints(directory: Path) -> list[Checkpoint]:
-    """Returns the checkpoints that `keep_best` saved, by decreasing BLEU.
+    """Returns the checkpoints that `keep_best` saved, the best one first.
 
     Only those that were validated on the newest data are returned.
     """
-    return _sort_by_bleu(select_newest_data(list_checkpoints(directory)))
+    return _sort_by_value(select_newest_data(list_checkpoints(directory)))
 
 
 def record_data(checkpoints: Iterable[Checkpoint], data: str) -> None:
@@ -105,8 +110,8 @@ def record_data(checkpoints: Iterable[Checkpoint], data: str) -> None:
             write_meta(checkpoint.path, {DATA: data} | checkpoint.meta())
 
 
-def _sort_by_bleu(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
-    return sorted(checkpoints, key=lambda each: (-_bleu(each), each.step))
+def _sort_by_value(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+    return sorted(checkpoints, key=lambda each: (-_value(each), each.step))
 
 
 def _one_per_interval(planned: Sequence[Checkpoint], hours: float) -> list[Checkpoint]:
@@ -121,8 +126,10 @@ def _one_per_interval(planned: Sequence[Checkpoint], hours: float) -> list[Check
     return selected
 
 
-def _bleu(checkpoint: Checkpoint) -> float:
-    return _note(checkpoint, BLEU, 0.0)
+def _value(checkpoint: Checkpoint) -> float:
+    """Returns the value by which `keep_best` selects; higher is better."""
+    minus_loss = -_note(checkpoint, LOSS, 0.0)
+    return minus_loss or _note(checkpoint, BLEU, 0.0) or _note(checkpoint, CHRF, 0.0)
 
 
 def _note(checkpoint: Checkpoint, name: str, default: float) -> float:

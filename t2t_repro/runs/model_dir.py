@@ -2,8 +2,9 @@
 
 Its files are ``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages,
 data), the vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
-``training_log.tsv``, ``validation_log.tsv``, ``skipped_pairs.tsv``, ``tensorboard/``,
-``corpora_log.tsv`` (several corpora) and, during training, ``training.lock``.
+``origin/`` (weights of ``train --init_from``), ``training_log.tsv``,
+``validation_log.tsv``, ``skipped_pairs.tsv``, ``tensorboard/``, ``corpora_log.tsv``
+(several corpora) and, during training, ``training.lock``.
 """
 
 import itertools
@@ -65,6 +66,8 @@ class ModelDir:
         path: Path of the directory.
         checkpoint_dir: Folder of the checkpoints saved during training.
         averaged_dir: Folder of the averaged checkpoint.
+        origin_dir: Folder with the weights that the training started from; absent if
+            they were random.
         best_dir: Folder of the checkpoints with the best validation BLEU (trees: F1).
         result_file: Path of the file with the final scores of the training run.
     """
@@ -73,6 +76,7 @@ class ModelDir:
         self.path = path
         self.checkpoint_dir, self.best_dir = (path / name for name in MANAGED)
         self.averaged_dir = path / "averaged"
+        self.origin_dir = path / "origin"
         self.result_file = path / RESULT_FILE
 
     def exists(self) -> bool:

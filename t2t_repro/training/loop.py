@@ -1,12 +1,11 @@
 """Training loop for one device, several devices and several machines."""
 
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import FrameType
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -22,10 +21,11 @@ from t2t_repro.training.non_finite_guard import NonFiniteGuard
 from t2t_repro.training.profiler import Profile
 from t2t_repro.training.restoring import Progress, receive, restore_newest
 from t2t_repro.training.step import StepResult, TrainStep
+from t2t_repro.training.stop_requests import TimeLimit, watch_stop_requests
 from t2t_repro.training.workers import WorkerGoneError, Workers
 
 Batches = Callable[[int], tf.data.Dataset]
-Validate = Callable[[int], None]
+Validate = Callable[[int], object]
 
 # Interval at which workers check whether any of them must stop. It is shorter than the
 # minute or two that job schedulers allow before SIGKILL, and long enough for the checks
@@ -47,6 +47,9 @@ class TrainingLoop:
     Attributes:
         update: Training step of all replicas, a function of a packed batch and the
             step's number, int32 (); see `TrainStep.replica_step`.
+        ended: Whether early stopping or `max_hours` has ended the training.
+        time_limit: Limit of the duration.
+        validates_start: Whether the weights of step 0 are validated.
         imported_from: After `restore` on the chief, the file of another program from
             which the weights were imported; None for other weights.
     """
@@ -73,6 +76,9 @@ class TrainingLoop:
         self.step = 0
         self.unreported: Unreported = []
         self.imported_from: str | None = None
+        self.ended = False
+        self.validates_start = False
+        self.time_limit = TimeLimit(hparams.max_hours)
         self._guard = NonFiniteGuard(hparams.precision)
         self._writer = CheckpointWriter(
             checkpoint_dir, hparams, self.weights, self.state, is_chief
@@ -93,13 +99,18 @@ class TrainingLoop:
 
         self.update = update
 
-    def begin_from(self, assign: Callable[[Mapping[str, tf.Variable]], None]) -> None:
+    def begin_from(
+        self, assign: Callable[[Mapping[str, tf.Variable]], None], copy: Path
+    ) -> None:
         """Assigns weights and saves them as the checkpoint of step 0.
 
         Args:
             assign: Function that assigns the values of variables by name.
+            copy: Folder for a copy of the weights, which is never deleted.
         """
         assign(self.weights)
+        meta = {checkpoints.DATA: self.data}
+        checkpoints.save(copy.parent, 0, self.weights, meta=meta, name=copy.name)
         self.save()
 
     def restore(self, log: Callable[[str], None] = print) -> int:
@@ -122,6 +133,7 @@ class TrainingLoop:
         if self.workers.is_distributed:
             progress = receive(progress, self.workers, *variables)
         self.step, self.unreported = progress.step, progress.unreported
+        self.time_limit.start(progress.seconds)
         self._guard.skipped = progress.skipped
         return self.step
 
@@ -143,14 +155,15 @@ class TrainingLoop:
             batches: Function that returns the global batches from a step on.
             monitor: Monitor that reports the results of the steps.
             validate: Function called with the number of steps every
-                ``hparams.eval_steps`` steps and after the last one.
+                ``hparams.eval_steps`` steps and after the last one. A true result on
+                the chief ends the training if ``hparams.early_stopping`` is set.
             pairs_of: Function from a number of earlier steps to the lines of the
                 sentence pairs in the next batch, which the message about a skipped
                 step lists.
             profile: Profiler of selected steps.
 
         Returns:
-            Whether the last step was reached.
+            Whether the training has ended; False if it was stopped.
 
         Raises:
             UserError: Too many losses or gradients in a row are not finite.
@@ -159,17 +172,26 @@ class TrainingLoop:
         profile = profile or Profile(self.checkpoint_dir)
         self._writer.restart_clock()
         writing = self._writer.background
-        with _stop_requests() as stop_requested, writing.wait_at_end():
-            due = self.step > 0 and self._validation_is_due(self.step)
+        with watch_stop_requests() as stop_requested, writing.wait_at_end():
+            due = self._validation_is_due(self.step)
+            if not self.step:
+                due = self.validates_start
             if self.workers.any(due and not monitor.was_validated(self.step)):
-                # The previous process was killed before it completed this validation.
+                # Otherwise than at the start, the previous process was killed before it
+                # completed this validation.
                 with monitor.pause():
-                    validate(self.step)
+                    self._validate(self.step, validate)
+            monitor.ends_at = time.monotonic() + self.time_limit.left
             try:
                 for step, batch in enumerate(batches(self.step), self.step):
                     writing.check()
-                    at_end = step >= self.hparams.train_steps
+                    at_end = self.ended or step >= self.hparams.train_steps
                     if at_end or self._should_stop(step, stop_requested()):
+                        break
+                    if self.hparams.max_hours and self._should_stop(
+                        step, self.time_limit.left <= 0
+                    ):
+                        self.ended = True
                         break
                     with profile.update(step + 1), self.workers.convert_errors():
                         # A GPU computes the step asynchronously.
@@ -186,8 +208,10 @@ class TrainingLoop:
                 raise
             finally:
                 profile.close()
+            if self.ended and self.workers.any(not monitor.was_validated(self.step)):
+                validate(self.step)
         self.save(monitor)
-        return self.step >= self.hparams.train_steps
+        return self.ended or self.step >= self.hparams.train_steps
 
     def read_result(self) -> None:
         """Waits for the pending result of the last step, if any, and reports it.
@@ -230,7 +254,13 @@ class TrainingLoop:
                     # After the last step, background writing would save no time.
                     self.save(monitor, wait=step == self.hparams.train_steps)
                 if validation:
-                    validate(step)
+                    self._validate(step, validate)
+
+    def _validate(self, step: int, validate: Validate) -> None:
+        """Validates, and ends the training if the chief's result requires it."""
+        stops = bool(validate(step))
+        if self.hparams.early_stopping:
+            self.ended = self.workers.any(stops)
 
     def save(self, monitor: Monitor | None = None, wait: bool = True) -> None:
         """Saves the full state and the results that `monitor` has not yet reported.
@@ -238,36 +268,15 @@ class TrainingLoop:
         `wait` is that of `CheckpointWriter.save`.
         """
         unreported = monitor.unreported() if monitor else []
-        meta = {"skipped": self._guard.skipped, "unreported": unreported}
+        meta: dict[str, Any] = {
+            "skipped": self._guard.skipped,
+            "unreported": unreported,
+        }
         meta[checkpoints.DATA] = self.data
+        meta |= self.time_limit.meta()
         self._writer.save(self.step, meta, wait)
 
     def _validation_is_due(self, step: int) -> bool:
         """Returns whether the schedule requires a validation at a step."""
         every, last = self.hparams.eval_steps, self.hparams.train_steps
         return step == last or (every > 0 and step % every == 0)
-
-
-@contextmanager
-def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """Yields a function that returns whether SIGINT or SIGTERM has been received.
-
-    A second SIGINT raises KeyboardInterrupt. Python allows signal handlers in the main
-    thread only; training in another thread cannot be stopped by signals.
-    """
-    requested = False
-
-    def request(number: int, frame: FrameType | None) -> None:
-        nonlocal requested
-        if requested and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        requested = True
-
-    in_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
-    before = {number: signal.signal(number, request) for number in numbers}
-    try:
-        yield lambda: requested
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

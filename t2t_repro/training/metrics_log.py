@@ -24,11 +24,11 @@ class MetricsLog:
 
     def steps(self) -> list[int]:
         """Returns the steps of all rows, in order."""
-        return [int(step) for step, *_ in self._rows()]
+        return [int(step) for step, *_ in self.rows()]
 
     def cut(self, step: int) -> None:
         """Removes rows of steps after `step` and incomplete rows."""
-        rows = [row for row in self._rows() if int(row[0]) <= step]
+        rows = [row for row in self.rows() if int(row[0]) <= step]
         text = "".join("\t".join(row) + "\n" for row in (self.columns, *rows))
         if not self.path.exists() or self._text() != text:
             write_text_atomically(self.path, text)
@@ -39,7 +39,7 @@ class MetricsLog:
             file.write("\t".join(values).encode() + b"\n")
             os.fsync(file.fileno())
 
-    def _rows(self) -> list[list[str]]:
+    def rows(self) -> list[list[str]]:
         """Returns the values of the complete rows without the header."""
         lines = self._text().split("\n")[:-1] if self.path.exists() else []
         rows = [line.split("\t") for line in lines]

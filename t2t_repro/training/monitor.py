@@ -1,5 +1,6 @@
 """Training progress: console lines, TSV logs and TensorBoard events."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from t2t_repro.training.corpus_log import CorpusLog
 from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.progress import Validation
 from t2t_repro.training.step import StepResult
 
 LOG_STEPS = 50
@@ -36,6 +38,15 @@ def validation_table(directory: Path, figure: str = "bleu") -> MetricsLog:
     return MetricsLog(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
 
 
+def read_validations(table: MetricsLog, last: float = math.inf) -> list[Validation]:
+    """Returns the validations in a `validation_table` up to the step `last`."""
+    return [
+        Validation(int(step), float(loss), float(score) if score else None)
+        for step, loss, score in table.rows()
+        if int(step) <= last
+    ]
+
+
 class Monitor:
     """Reports the average results of steps every `LOG_STEPS` steps.
 
@@ -52,6 +63,10 @@ class Monitor:
         figure: Name of the validation score: "bleu"; "f1" for trees; "chrf" for
             languages without spaces for which sacreBLEU lacks a tokenizer.
         corpora: Log of several corpora; None for a single corpus.
+        steps_per_epoch: Number of steps of an epoch; 0 does not report epochs.
+
+    Attributes:
+        ends_at: Time at which training ends at the latest, as `time.monotonic`.
     """
 
     def __init__(
@@ -63,9 +78,12 @@ class Monitor:
         unreported: Sequence[Sequence[float]] = (),
         figure: str = "bleu",
         corpora: CorpusLog | None = None,
+        steps_per_epoch: int = 0,
     ) -> None:
+        self.ends_at = math.inf
         self._figure = figure
         self._corpora = corpora
+        self._steps_per_epoch = steps_per_epoch
         self._train_steps = train_steps
         self._stream = stream
         self._results: Unreported = [list(result) for result in unreported]
@@ -144,6 +162,10 @@ class Monitor:
         """
         return self._validations is None or step in self._validations.steps()
 
+    def validations(self) -> list[Validation]:
+        """Returns the recorded validations in order; none on other workers."""
+        return [] if self._validations is None else read_validations(self._validations)
+
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Excludes the time of the block from speed and ETA."""
@@ -169,12 +191,15 @@ class Monitor:
         rate = results[-1, 4]
         speed = self._new_tokens / max(now - self._last_report, 1e-9)
         self._last_report, self._new_tokens = now, 0.0
-        remaining = self._train_steps - step
         per_step = (now - self._began) / max(step - self._start_step, 1)
+        seconds = min((self._train_steps - step) * per_step, self.ends_at - now)
+        epoch = ""
+        if self._steps_per_epoch:
+            epoch = f"  epoch {step / self._steps_per_epoch:.2f}"
         self.log(
             f"step {step:,}/{self._train_steps:,}  loss {loss:.4f}  rate {rate:.2e}  "
             f"{speed:,.0f} target tokens/s  {token_ratio:.1%} tokens  norm {norm:.2f}  "
-            f"ETA {_clock(remaining * per_step)}"
+            f"ETA {_clock(max(seconds, 0.0))}{epoch}"
         )
         if self._corpora is not None:
             # Results before a change to several corpora have no corpus.

@@ -6,21 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.batches.batching import BatchingConfig
 from t2t_repro.data.prepared_data import (
     PreparedData,
     fingerprint,
     prepare,
     prepare_corpora,
 )
-from t2t_repro.evaluation.split_scores import select_score_class
-from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import CPU_DEFAULTS
-from t2t_repro.hparams.settings import AUTO
-from t2t_repro.models.precision import check_precision, mixed_precision
+from t2t_repro.models.precision import mixed_precision
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.problems.corpora import JointCorpora
-from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.system.errors import UserError
@@ -29,11 +24,23 @@ from t2t_repro.training import announcements, compilation, compile_cache, device
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.corpus_log import CorpusLog
 from t2t_repro.training.loop import TrainingLoop
-from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
+from t2t_repro.training.monitor import (
+    TENSORBOARD,
+    Monitor,
+    read_validations,
+    validation_table,
+)
 from t2t_repro.training.origin import check_labels, vocabulary_of
 from t2t_repro.training.profiler import Profile
+from t2t_repro.training.progress import stops_early
+from t2t_repro.training.resolution import (
+    choose_shapes,
+    count_steps,
+    make_batching_config,
+    resolve_auto,
+)
 from t2t_repro.training.run import Run
-from t2t_repro.training.scoring import average_and_score, validation
+from t2t_repro.training.scoring import average_and_score, score_name, validation
 from t2t_repro.training.training_pairs import TrainingPairs, list_skipped_pairs
 from t2t_repro.training.workers import Workers
 
@@ -59,7 +66,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         vocabulary_fingerprint="",
         origin=run.origin_record,
     )
-    run = _resolve_auto(run, provenance)
+    run = resolve_auto(run, provenance)
     # Reading the test split now reports unusable data before days of training.
     fingerprints |= {s: fingerprint(run.problem, s) for s in ("val", "test")}
     vocab_file = run.vocab_file or run.model_dir.find_vocabulary(run.accepted)
@@ -67,7 +74,8 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         data = _prepare(run, vocab_file, fingerprints)
     if run.origin is not None:
         check_labels(run.problem, data.tokenizer)
-    run = _choose_shapes(run, data)
+    run = choose_shapes(count_steps(run, data), data)
+    run = count_steps(run, data)
     provenance = replace(
         provenance,
         vocabulary_fingerprint=data.tokenizer.fingerprint,
@@ -85,7 +93,8 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             provenance.data,
         )
         if run.origin is not None and loop.is_chief:
-            loop.begin_from(run.origin.assign)
+            loop.begin_from(run.origin.assign, run.model_dir.origin_dir)
+        loop.validates_start = run.origin_record is not None
         validation_data = f"{fingerprints['val']} {data.tokenizer.fingerprint}"
         if not _train(run, data, model, loop, validation_data):
             return None
@@ -99,23 +108,6 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             run.log("the chief averages the checkpoints and scores the test split")
         loop.workers.wait()
         return result
-
-
-def _resolve_auto(run: Run, provenance: RunMetadata) -> Run:
-    """Chooses "auto" settings for the device and compares the run with the model's."""
-    hparams, explanations = devices.resolve_auto(
-        run.hparams,
-        run.model_dir.hparams() if run.model_dir.exists() else None,
-        run.accepted,
-        run.strategy.num_replicas_in_sync,
-        devices.gpus(),
-    )
-    check_precision(hparams.precision)
-    run = replace(run, hparams=hparams)
-    run.model_dir.check(run.hparams, provenance, run.accepted)
-    for line in explanations:
-        run.log(line)
-    return run
 
 
 def _prepare(
@@ -158,27 +150,6 @@ def _fingerprint_of_training_data(run: Run) -> str:
         return before.problem_fingerprint
 
 
-def _choose_shapes(run: Run, data: PreparedData) -> Run:
-    """Chooses `xla` and `max_shapes` for the corpus if `resolve_auto` did not."""
-    hparams = run.hparams
-    if AUTO not in (hparams.xla, hparams.max_shapes):
-        return run
-    config = make_batching_config(hparams)
-    is_free = config.kind == "buckets" and hparams.max_shapes == AUTO
-    numbers = compilation.SHAPES if is_free else (config.max_shapes,)
-    # An imported model has a checkpoint.
-    done = [c.step for c in list_checkpoints(run.model_dir.checkpoint_dir)]
-    hparams, line = compilation.resolve(
-        hparams,
-        compilation.token_ratios(data.train.lengths, config, numbers),
-        max(0, hparams.train_steps - max(done, default=0)),
-        run.strategy.num_replicas_in_sync,
-        devices.gpus(),
-    )
-    run.log(line)
-    return replace(run, hparams=hparams)
-
-
 def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
     with run.strategy.scope(), mixed_precision(precision):
         sizes = data.tokenizer.vocab_size, data.tokenizer.target_vocab_size
@@ -207,22 +178,6 @@ def _lock(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[Run
         yield run
 
 
-def make_batching_config(hparams: HParams) -> BatchingConfig:
-    """Returns the batch composition, which does not depend on the device."""
-    resolved = hparams.resolve_auto()
-    rows_multiple, max_shapes = resolved.rows_multiple, resolved.max_shapes
-    assert isinstance(rows_multiple, int) and isinstance(max_shapes, int)
-    return BatchingConfig(
-        tokens_per_batch=hparams.tokens_per_batch,
-        kind=hparams.batching,
-        max_length=hparams.max_length,
-        tokens_per_microbatch=hparams.tokens_per_microbatch,
-        max_shapes=max_shapes,
-        rows_multiple=rows_multiple,
-        packed_length=hparams.packed_length,
-    )
-
-
 def _train(
     run: Run,
     data: PreparedData,
@@ -235,10 +190,10 @@ def _train(
     config = make_batching_config(hparams)
     log(strategies.describe(run.strategy))
     start = loop.restore(log)
-    if loop.workers.any(chief and _is_done(run, start)):
+    if loop.workers.any(chief and _is_done(run, loop)):
         log(
             f"reusing the training in {run.model_dir.path}: {start:,} steps are done; "
-            "increase --train_steps to train further"
+            "increase --train_steps, or the limit that ended it, to train further"
         )
         return True
     pairs = TrainingPairs(run, data, config)
@@ -261,10 +216,11 @@ def _train(
         start,
         run.stream,
         loop.unreported,
-        figure=select_score_class(run.problem.target_lang).figure.lower(),
+        figure=score_name(run),
         corpora=CorpusLog(pairs.names, pairs.mixture, directory, start)
         if run.corpora
         else None,
+        steps_per_epoch=pairs.steps_per_epoch,
     )
     own = loop.workers.own_microbatches
     finished = loop.run(
@@ -282,8 +238,14 @@ def _train(
     return finished
 
 
-def _is_done(run: Run, start: int) -> bool:
+def _is_done(run: Run, loop: TrainingLoop) -> bool:
     """Returns whether the last step and its validation are done."""
-    if start == run.hparams.train_steps:
-        return start in validation_table(run.model_dir.path).steps()
-    return start > run.hparams.train_steps
+    start, hparams = loop.step, run.hparams
+    validations = read_validations(validation_table(run.model_dir.path), start)
+    is_validated = any(each.step == start for each in validations)
+    ends_early = stops_early(
+        validations, hparams.validation_metric, hparams.early_stopping
+    )
+    if start == hparams.train_steps or ends_early or loop.time_limit.left <= 0:
+        return is_validated
+    return start > hparams.train_steps

@@ -11,6 +11,7 @@ from t2t_repro.runs.tensor_file import DamagedCheckpointError
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Unreported
 from t2t_repro.training.step import StepResult
+from t2t_repro.training.stop_requests import SECONDS
 from t2t_repro.training.workers import Workers
 
 Variables = Mapping[str, tf.Variable]
@@ -26,6 +27,8 @@ class Progress:
         step: Number of steps so far.
         skipped: Number of steps skipped because loss or gradient was not finite.
         unreported: Results of steps since the last report.
+        seconds: Duration of the training so far, if `max_hours` limits it; workers do
+            not exchange it.
         imported_from: File of another program from which the weights were imported;
             None for weights of a training run. Workers do not exchange it.
     """
@@ -34,6 +37,7 @@ class Progress:
     skipped: int = 0
     unreported: Unreported = field(default_factory=list)
     imported_from: str | None = None
+    seconds: float = 0.0
 
 
 def restore_newest(
@@ -84,6 +88,7 @@ def _restore(
     meta = checkpoint.meta()
     try:
         skipped = int(meta.get("skipped", 0))
+        seconds = float(meta.get(SECONDS, 0.0))
         rows = [[float(x) for x in row] for row in meta.get("unreported", ())]
         if any(len(row) not in (_FIELDS, _FIELDS + 1) for row in rows):
             raise ValueError
@@ -92,7 +97,7 @@ def _restore(
             f"{checkpoint.path}: checkpoint.json has invalid training progress"
         ) from None
     origin = meta.get("imported_from")
-    return Progress(checkpoint.step, skipped, rows, origin and str(origin))
+    return Progress(checkpoint.step, skipped, rows, origin and str(origin), seconds)
 
 
 def receive(progress: Progress, workers: Workers, *variables: Variables) -> Progress:

@@ -11,6 +11,7 @@ from t2t_repro.data.prepared_data import PreparedData
 from t2t_repro.evaluation.bleu import select_tokenizer
 from t2t_repro.evaluation.references import describe_empty_references
 from t2t_repro.evaluation.split_scores import (
+    chrf,
     evaluate,
     num_hypotheses,
     select_score_class,
@@ -19,12 +20,19 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.averaging import average_checkpoints, write_moving_average
-from t2t_repro.runs.checkpoint_rotation import keep_best, rank_checkpoints
-from t2t_repro.runs.checkpoints import checkpoints_to_average
+from t2t_repro.runs.checkpoint_rotation import (
+    BLEU,
+    CHRF,
+    LOSS,
+    keep_best,
+    rank_checkpoints,
+)
+from t2t_repro.runs.checkpoints import Checkpoint, checkpoints_to_average
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.training.monitor import Monitor
+from t2t_repro.training.monitor import Monitor, read_validations, validation_table
+from t2t_repro.training.progress import find_best, stops_early
 from t2t_repro.training.run import Run
 from t2t_repro.training.validation import ValidationLoss
 from t2t_repro.training.workers import Workers
@@ -45,14 +53,14 @@ def validation(
     workers: Workers,
     monitor: Monitor,
     identity: str,
-) -> Callable[[int], None]:
+) -> Callable[[int], bool]:
     """Returns a function that validates the model, given the number of steps.
 
     It computes the loss of the validation split, with different batches on each worker.
     After the warm-up, the chief also scores greedy translations of at most
     `VALIDATION_SENTENCES` pairs, see `select_evenly`, and saves the best weights. It
     does not compare them with weights that were validated on other pairs; `identity`
-    identifies the split.
+    identifies the split. The function returns whether training stops early.
 
     Raises:
         UserError: The validation split is empty.
@@ -75,6 +83,10 @@ def validation(
     if len(sample) < len(pairs):
         # Earlier versions translated the first pairs.
         identity += " evenly"
+    metric = run.hparams.validation_metric
+    key = {"chrf": CHRF, "loss": LOSS}.get(metric, BLEU)
+    if key != BLEU:
+        identity += f" {metric}"
     if tokenizer.name != "13a":
         # The package of another tokenizer may be installed before a resumption.
         identity += f" {tokenizer.name}"
@@ -88,24 +100,49 @@ def validation(
     if len(sample) < len(pairs):
         number += f" of {len(pairs):,}"
 
-    def validate(step: int) -> None:
+    def validate(step: int) -> bool:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
         loss = validation_loss(batches)
         if workers.number > 0:  # Not the chief.
-            return
+            return False
         message = f"step {step:,}: validation loss {loss:.4f}"
         value = None
         if not is_warming_up(run, step):
-            score, _ = evaluate(
+            score, translations = evaluate(
                 translator, sample, run.problem.target_lang, show_progress=False
             )
-            value = score.value
-            message += f", greedy {score.figure} {value:.2f} on {number} sentences"
-            keep_best(best_dir, most, step, weights, value, identity)
+            figure, value = score.figure, score.value
+            if metric == "chrf":
+                texts = [translation.text for translation in translations]
+                figure, value = "chrF", chrf(texts, references)
+            message += f", greedy {figure} {value:.2f} on {number} sentences"
+            best = loss if metric == "loss" else value
+            keep_best(best_dir, most, step, weights, best, identity, key)
         monitor.record_validation(step, loss, value)
         run.log(message)
+        reason = stops_early(monitor.validations(), metric, run.hparams.early_stopping)
+        if reason is not None:
+            run.log(reason)
+        return reason is not None
 
     return validate
+
+
+def score_name(run: Run) -> str:
+    """Returns the name of the validation score in logs, in lower case.
+
+    Raises UserError if `validation_metric` does not suit the targets.
+    """
+    target_lang, metric = run.problem.target_lang, run.hparams.validation_metric
+    name = select_score_class(target_lang).figure.lower()
+    if metric != "chrf":
+        return name
+    if name == "f1":
+        raise UserError(
+            "validation_metric=chrf: trees are scored with F1; use bleu, which stands "
+            "for it, or loss"
+        )
+    return metric
 
 
 def is_warming_up(run: Run, step: int) -> bool:
@@ -144,8 +181,7 @@ def average_and_score(
         The contents of ``result.json``.
     """
     directory, hparams, log = run.model_dir, run.hparams, run.log
-    number = 1 if hparams.ema_decay else hparams.average_last
-    last = checkpoints_to_average(directory.checkpoint_dir)[-number:]
+    last = _select_checkpoints(run)
     steps = [checkpoint.step for checkpoint in last]
     settings = {
         "steps": steps[-1],
@@ -203,6 +239,32 @@ def average_and_score(
         result["origin"] = run.origin_record
     write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
     return result
+
+
+def _select_checkpoints(run: Run) -> list[Checkpoint]:
+    """Returns the checkpoints to average, oldest first.
+
+    These are the last ones; with early stopping, the last ones up to the best
+    validation.
+    """
+    directory, hparams = run.model_dir, run.hparams
+    saved = checkpoints_to_average(directory.checkpoint_dir)
+    if hparams.ema_decay:
+        return saved[-1:]
+    if not hparams.early_stopping:
+        return saved[-hparams.average_last :]
+    validations = read_validations(validation_table(directory.path), saved[-1].step)
+    best = find_best(validations, hparams.validation_metric)
+    if best is None:
+        return saved[-hparams.average_last :]
+    if best.step == 0:
+        return [Checkpoint(directory.origin_dir, 0)]
+    selected = {each.step: each for each in saved if each.step <= best.step}
+    for each in rank_checkpoints(directory.best_dir):
+        if each.step == best.step:
+            selected.setdefault(each.step, each)
+    chosen = [selected[step] for step in sorted(selected)] or saved
+    return chosen[-hparams.average_last :]
 
 
 def _earlier_result(

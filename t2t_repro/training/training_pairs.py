@@ -66,6 +66,11 @@ class TrainingPairs:
         return [plan_epoch(lengths[own], self._config, seed, 0) for own in ranges]
 
     @property
+    def steps_per_epoch(self) -> int:
+        """Number of batches of all corpora together."""
+        return sum(plan.batches for plan in self._plans)
+
+    @property
     def distinct_shapes(self) -> int:
         """Maximum number of shapes of micro-batches."""
         return sum(plan.distinct_shapes for plan in self._plans)

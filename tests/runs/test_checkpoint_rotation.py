@@ -145,6 +145,15 @@ def test_keeps_the_best_and_prefers_earlier_ties(tmp_path):
     np.testing.assert_array_equal(checkpoint.tensors().read("w"), [30, 30, 30])
 
 
+def test_keeps_the_lowest_loss(tmp_path):
+    for step, loss in ((10, 3.0), (20, 2.0), (30, 2.5)):
+        checkpoint_rotation.keep_best(
+            tmp_path, 1, step, {"w": np.zeros(1)}, loss, key=checkpoint_rotation.LOSS
+        )
+    (checkpoint,) = checkpoint_rotation.rank_checkpoints(tmp_path)
+    assert checkpoint.meta() == {"step": 20, "val_loss": 2.0}
+
+
 def test_the_best_of_other_validation_data_are_not_compared(tmp_path):
     assert best(tmp_path, (10, 60.0), (20, 50.0)) == [10, 20]  # By an earlier version.
     assert best(tmp_path, (30, 55.0), data="A") == [10, 30]

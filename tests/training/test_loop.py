@@ -4,6 +4,7 @@ import io
 import os
 import shutil
 import signal
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ import tensorflow as tf
 
 from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
-from t2t_repro.training import checkpoint_writer
+from t2t_repro.training import checkpoint_writer, stop_requests
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.step import StepResult
 from tests.training import toy
@@ -348,3 +349,39 @@ def test_treats_invalid_progress_as_damage(tmp_path, meta):
     messages = []
     assert fake_loop(tmp_path).restore(messages.append) == 3
     assert "checkpoint.json has invalid training progress" in messages[0]
+
+
+def test_early_stopping_ends_the_training_at_a_validation(tmp_path):
+    loop = fake_loop(tmp_path, eval_steps=2, early_stopping=1, train_steps=9)
+    validated = []
+    assert loop.run(
+        toy.batches, toy.monitor(), lambda step: validated.append(step) or step == 4
+    )
+    assert (loop.step, loop.ended) == (4, True)
+    assert validated == [2, 4]
+    assert steps_saved(tmp_path) == [4]
+
+
+def test_the_hours_of_all_runs_end_the_training(tmp_path, monkeypatch):
+    """Each step takes an hour; the first run is interrupted after two of them."""
+    clock = SimpleNamespace(now=0.0)
+    fake = SimpleNamespace(monotonic=lambda: clock.now)
+    monkeypatch.setattr(stop_requests, "time", fake)
+    monkeypatch.setattr("t2t_repro.training.loop.time", fake)
+    settings = {"max_hours": 3.0, "train_steps": 9}
+
+    def batches(step, signals=()):
+        for batch in batches_with_signals(2, *signals):
+            yield batch
+            clock.now += 3600
+
+    loop, validated = fake_loop(tmp_path, **settings), []
+    interrupted = partial(batches, signals=[signal.SIGINT])
+    assert not loop.run(interrupted, toy.monitor(), validated.append)
+    clock.now += 7200  # The time between runs does not count.
+    loop = fake_loop(tmp_path, **settings)
+    assert loop.restore() == 2
+    monitor = Monitor(tmp_path, 9, 2, io.StringIO())
+    assert loop.run(batches, monitor, validated.append)
+    assert (loop.step, loop.ended, validated) == (3, True, [3])
+    assert fake_loop(tmp_path, **settings).restore() == 3

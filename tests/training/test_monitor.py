@@ -60,6 +60,17 @@ def test_reports_means_speed_and_remaining_time(tmp_path, clock):
         assert text in line
 
 
+def test_reports_the_epoch_and_at_most_the_time_until_the_limit(clock):
+    stream = io.StringIO()
+    monitor = Monitor(None, 200, 0, stream, steps_per_epoch=40)
+    monitor.ends_at = clock.now + 100 + 60
+    for step in range(1, LOG_STEPS + 1):
+        clock.now += 2
+        monitor.record_step(step, result(loss=1.0))
+    # 150 steps of 2 s would take 5 minutes.
+    assert stream.getvalue().endswith("ETA 0:01:00  epoch 1.25\n")
+
+
 def test_remaining_time_depends_only_on_steps_of_this_run(tmp_path, clock):
     stream = io.StringIO()
     run_fifty(tmp_path, stream, clock, start=100)
