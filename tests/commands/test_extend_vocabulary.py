@@ -7,14 +7,14 @@ import tensorflow as tf
 import t2t_repro
 from t2t_repro.runs.model_dir import ModelDir
 from tests import tiny
-from tests.commands.test_init_from import UNCHANGED, train, weights, without_tracing
+from tests.commands.test_init_from import UNCHANGED, train, weights
 
 # The pipeline's functions are traced also without tracing.
 pytestmark = [
     pytest.mark.medium,
+    pytest.mark.usefixtures("without_tracing"),
     pytest.mark.filterwarnings("ignore:Even though the `tf.config"),
 ]
-__all__ = ["without_tracing"]
 
 
 def test_an_extended_model_keeps_its_old_rows(trained, tmp_path):
