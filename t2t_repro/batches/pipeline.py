@@ -86,13 +86,8 @@ def batches(
             indices, *others = next(corpora[corpus])
             yield indices + order.pairs(corpus).start, *others
 
-    def read(
-        indices: IntArray,
-        rows: IntArray,
-        counts: IntArray,
-        shapes: IntArray,
-        epoch: int,
-    ) -> PackedBatch:
+    def read(*place: IntArray) -> PackedBatch:
+        indices, rows, counts, shapes, epoch = place
         cuts, ours = np.cumsum(counts)[:-1], own(len(shapes))
         members, rows_of = np.split(indices, cuts), np.split(rows, cuts)
         rectangles = [
@@ -103,8 +98,7 @@ def batches(
         ]
         for numbers, rectangle in zip(members, rectangles, strict=True):
             if change is not None and rectangle is not None:
-                inputs = change(rectangle["inputs"], numbers, int(epoch))
-                rectangle["inputs"] = inputs
+                rectangle["inputs"] = change(rectangle["inputs"], numbers, int(epoch))
         tokens = int(pairs.lengths[indices].sum(dtype=np.int64))
         positions = int((shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])).sum())
         return pack(*rectangles, token_ratio=tokens / positions)
@@ -125,13 +119,8 @@ def eval_batches(
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 
-    def read(
-        indices: IntArray,
-        rows: IntArray,
-        counts: IntArray,
-        shapes: IntArray,
-        epoch: int,
-    ) -> Batch:
+    def read(*place: IntArray) -> Batch:
+        indices, rows, _, shapes, _ = place
         return pairs.gather(indices, shapes[0].tolist(), rows)
 
     return _read_ahead(
