@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from t2t_repro.data.encoded_pairs import EncodedPairs
@@ -21,6 +21,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.tokenizers.vocabulary import (
     SUFFIXES,
+    PieceOptions,
     VocabularyTooLargeError,
     build_vocabulary,
 )
@@ -60,7 +61,9 @@ def encode_splits(
     Raises:
         UserError: If data that must be encoded cannot be read.
     """
-    vocabulary, given = f"{hparams.tokenizer}-{hparams.vocab_size}", None
+    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
+    vocabulary += _piece_options(hparams).label
+    given = None
     if vocab_file is not None:
         if vocab_file.exists() and not vocab_file.is_file():
             kind = "folder" if vocab_file.is_dir() else "pipe or device"
@@ -101,6 +104,12 @@ def encode_splits(
         for warning in warnings or ():
             say(f"warning: {warning}")
     return directory, tokenizer, splits
+
+
+def _piece_options(hparams: HParams) -> PieceOptions:
+    """Returns SentencePiece's options of a new vocabulary."""
+    names = (field.name for field in fields(PieceOptions))
+    return PieceOptions(**{name: getattr(hparams, name) for name in names})
 
 
 @contextmanager
@@ -196,7 +205,8 @@ class _Preparation:
         """Builds a vocabulary shared by source and target."""
         lines = (line for pair in self.problem.pairs("train") for line in pair)
         tags = self.problem.target_lang == TREES
-        build_vocabulary(self.hparams.tokenizer, lines, size, path, whole_tags=tags)
+        options = _piece_options(self.hparams)
+        build_vocabulary(self.hparams.tokenizer, lines, size, path, tags, options)
 
     def encode(
         self, split: str, pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer

@@ -1,5 +1,6 @@
 """Checks of hyper-parameters that are valid separately but not together."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,12 @@ def _model_contradictions(hparams: Any) -> Iterator[str]:
             f"max_relative_position={hparams.max_relative_position} needs d_k "
             f"and d_v to be equal, not {hparams.key_size} and {hparams.value_size}"
         )
+    of_pieces = ("normalization", "split_digits", "whole_symbols")
+    for field in (
+        dataclasses.fields(hparams) if hparams.tokenizer == "wordpiece" else ()
+    ):
+        if field.name in of_pieces and getattr(hparams, field.name) != field.default:
+            yield f"{field.name} needs tokenizer=sentencepiece"
     if hparams.start_symbol >= hparams.vocab_size:
         yield (
             f"start_symbol={hparams.start_symbol} must be less than "

@@ -44,6 +44,31 @@ class ModelFields:
         _PAPER_BATCH,
         minimum=3,
     )
+    normalization: str = setting(
+        "exact",
+        "SentencePiece's normalization rule of a vocabulary that is built from text. "
+        "exact: texts are restored exactly; the others replace similar characters.",
+        "own choice; SentencePiece --normalization_rule_name",
+        choices=("exact", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"),
+    )
+    character_coverage: float = setting(
+        0.9999,
+        "Fraction of the characters in a text that get a SentencePiece piece; the "
+        "rarest others are spelled as bytes.",
+        "own choice; SentencePiece --character_coverage",
+        minimum=0.98,
+        maximum=1,
+    )
+    split_digits: bool = setting(
+        False,
+        "Make each digit a SentencePiece piece of its own.",
+        "SentencePiece --split_digits",
+    )
+    whole_symbols: str | None = setting(
+        None,
+        "Symbols, separated by spaces, that SentencePiece never splits; null: none.",
+        "SentencePiece --user_defined_symbols",
+    )
 
     d_model: int = _size(
         512, "Model width: size of the vector of each position.", _PAPER_BASE

@@ -19,6 +19,7 @@ from t2t_repro.system.errors import UserError
 # them. Every export supports all of their values.
 TRAINING_ONLY = (
     *("problem", "data_dir", "seed", "dropout", "attention_dropout", "ffn_dropout"),
+    *("normalization", "character_coverage", "split_digits", "whole_symbols"),
     *("label_smoothing_form", "label_smoothing"),
     *("adam_beta1", "adam_beta2", "adam_epsilon", "clip_norm"),
     *("learning_rate_schedule", "learning_rate_scale", "warmup_steps"),

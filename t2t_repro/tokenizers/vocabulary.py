@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from t2t_repro.system.atomic_file import write_bytes_atomically
 from t2t_repro.system.errors import UserError
@@ -26,9 +29,6 @@ MAX_LINES = 2_000_000
 # Longer lines are skipped when building a vocabulary, because the time to choose word
 # pieces is quadratic in the length of a word. Encoding accepts lines of any length.
 _MAX_LINE_BYTES = 16_384
-# The rarest characters, together 1 in 10,000 of the text, are spelled as bytes. Web
-# text has thousands of them, which would fill the vocabulary.
-_CHARACTER_COVERAGE = 0.9999
 _UNK_ID = 2
 
 # SentencePiece represents a space as U+2581 and would decode a U+2581 of the text as
@@ -36,6 +36,32 @@ _UNK_ID = 2
 # becomes U+E000 U+E002, and U+E000 (private use) becomes U+E000 U+E001.
 _ESCAPE_RULES = "2581\tE000 E002\nE000\tE000 E001\n"
 _UNESCAPE_RULES = "E000 E002\t2581\nE000 E001\tE000\n"
+
+
+@dataclass(frozen=True)
+class PieceOptions:
+    """Options of SentencePiece's training; the fields are those of `HParams`.
+
+    Attributes:
+        normalization: Name of SentencePiece's rule, or "exact" for the lossless rule.
+        character_coverage: Fraction of the characters in the text that get a piece. The
+            rarest others are spelled as bytes: web text has thousands of them, which
+            would fill the vocabulary.
+        split_digits: Whether each digit is a piece of its own.
+        whole_symbols: Symbols, separated by spaces, that are never split; None: none.
+    """
+
+    normalization: str = "exact"
+    character_coverage: float = 0.9999
+    split_digits: bool = False
+    whole_symbols: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Short name of the options in the names of folders; "" for the default."""
+        if self == PieceOptions():
+            return ""
+        return "-" + hashlib.sha256(repr(self).encode()).hexdigest()[:8]
 
 
 class VocabularyTooLargeError(UserError):
@@ -56,6 +82,7 @@ def build_vocabulary(
     vocab_size: int,
     path: str | os.PathLike[str],
     whole_tags: bool = False,
+    options: PieceOptions | None = None,
 ) -> None:
     """Builds a vocabulary from text and writes its file atomically.
 
@@ -72,6 +99,7 @@ def build_vocabulary(
             `wordpiece`.
         whole_tags: Whether a subword may mix letters with other characters, as in the
             tags `/NP` and `PRP$`; only for `sentencepiece`.
+        options: Options of `sentencepiece`; None for the default.
 
     Raises:
         UserError: The kind is unknown, the file has the wrong suffix, there is no
@@ -88,7 +116,9 @@ def build_vocabulary(
             f"{path}: the suffix of a {kind} vocabulary must be {SUFFIXES[kind]}"
         )
     if kind == "sentencepiece":
-        contents = _sentencepiece_model(lines, vocab_size, whole_tags)
+        contents = _sentencepiece_model(
+            lines, vocab_size, whole_tags, options or PieceOptions()
+        )
     else:
         from t2t_repro.tokenizers.word_piece_vocabulary import build_word_pieces
         from t2t_repro.tokenizers.word_pieces import format_file
@@ -98,9 +128,9 @@ def build_vocabulary(
 
 
 def _sentencepiece_model(
-    lines: Iterable[str], vocab_size: int, whole_tags: bool
+    lines: Iterable[str], vocab_size: int, whole_tags: bool, options: PieceOptions
 ) -> bytes:
-    """Trains lossless byte-pair encoding and returns the bytes of the model file."""
+    """Trains byte-pair encoding and returns the bytes of the model file."""
     import sentencepiece
 
     model = io.BytesIO()
@@ -110,6 +140,17 @@ def _sentencepiece_model(
         escape, unescape = Path(directory, "escape"), Path(directory, "unescape")
         escape.write_text(_ESCAPE_RULES, encoding="ascii")
         unescape.write_text(_UNESCAPE_RULES, encoding="ascii")
+        # The model file contains the options that are given, so defaults are not.
+        given: dict[str, Any] = {"normalization_rule_name": options.normalization}
+        if options.normalization == "exact":
+            given = {
+                "normalization_rule_tsv": str(escape),
+                "denormalization_rule_tsv": str(unescape),
+            }
+        if options.split_digits:
+            given["split_digits"] = True
+        if options.whole_symbols is not None:
+            given["user_defined_symbols"] = options.whole_symbols.split()
         try:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=text,
@@ -121,7 +162,7 @@ def _sentencepiece_model(
                 unk_id=_UNK_ID,
                 bos_id=-1,
                 byte_fallback=True,
-                character_coverage=_CHARACTER_COVERAGE,
+                character_coverage=options.character_coverage,
                 remove_extra_whitespaces=False,
                 split_by_unicode_script=not whole_tags,
                 input_sentence_size=MAX_LINES,
@@ -129,8 +170,7 @@ def _sentencepiece_model(
                 max_sentence_length=_MAX_LINE_BYTES,
                 num_threads=1,
                 minloglevel=2,
-                normalization_rule_tsv=str(escape),
-                denormalization_rule_tsv=str(unescape),
+                **given,
             )
         except RuntimeError as error:
             if failures:
