@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from t2t_repro import hparams, problems
 from t2t_repro.command_line import cli, vocabulary_flags
-from t2t_repro.command_line.data_flags import add_data_flags
+from t2t_repro.command_line.data_flags import add_data_flags, add_guard_flags
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.listing import describe_hparams
 from t2t_repro.problems.corpora import parse_corpora
@@ -62,6 +62,7 @@ def _parser() -> cli.ArgumentParser:
         "Transformers, OpenNMT-tf or tensor2tensor (default: random weights)",
     )
     vocabulary_flags.add_vocabulary_flags(parser)
+    add_guard_flags(parser)
     parser.add_argument(
         "--accept_changes",
         default="",
@@ -234,6 +235,7 @@ def _run(
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import devices, strategy
     from t2t_repro.training.extended_origin import extend_origin
+    from t2t_repro.training.guard import make_guard
     from t2t_repro.training.origin import choose_start
     from t2t_repro.training.run import Run
 
@@ -245,7 +247,12 @@ def _run(
     log = functools.partial(print, file=_stream(args), flush=True)
     init_from = Path(args.init_from) if args.init_from else None
     vocab_file = Path(args.vocab_file) if args.vocab_file else None
-    start = choose_start(given, init_from, model_dir, vocab_file, log)
+    guard = None
+    if args.guard is not None:
+        guard = make_guard(args.guard, args.guard_tolerance, problem, data_dir)
+    start = choose_start(
+        given, init_from, model_dir, vocab_file, log, guard and guard.fingerprint
+    )
     origin = start.origin
     if args.vocab == "extend":
         vocab_file = None  # It is that of the first model.
@@ -271,6 +278,7 @@ def _run(
         keeps_programs=args.compile_cache is not None,
         other_model=other_model(used_set, model_dir.path),
         origin=origin,
+        guard=guard,
         origin_record=start.record,
     )
 

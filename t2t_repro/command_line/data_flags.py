@@ -43,3 +43,20 @@ def add_data_flags(
         help="existing vocabulary to use (*.model, *.subwords or *.marian) instead of "
         "building one",
     )
+
+
+def add_guard_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags of the guard set of a training that starts from a model."""
+    parser.add_argument(
+        "--guard",
+        type=cli.path,
+        metavar="DATA",
+        help="folder, as for --problem files, or name of a problem, on whose val "
+        "split a training with --init_from must not get worse (default: none)",
+    )
+    parser.add_argument(
+        "--guard_tolerance",
+        type=cli.float_range(0, 100),
+        default=0.5,
+        help="points of BLEU that the weights may lose on --guard",
+    )

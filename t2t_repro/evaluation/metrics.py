@@ -1,7 +1,7 @@
 """Computes sacreBLEU's metrics and tests whether two systems differ significantly."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, cast
 
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -126,6 +126,7 @@ def paired_bootstrap(
     samples: int = SAMPLES,
     tokenize: str = "13a",
     lowercase: bool = False,
+    names: Collection[str] | None = None,
 ) -> list[Difference]:
     """Compares the translations of two systems by each metric.
 
@@ -138,6 +139,7 @@ def paired_bootstrap(
         samples: Number of bootstrap samples.
         tokenize: As in `figures`.
         lowercase: As in `figures`.
+        names: Names of the metrics; None for all of them.
 
     Raises:
         UserError: The numbers of lines differ or are less than 2.
@@ -150,7 +152,11 @@ def paired_bootstrap(
         )
     differences, known = [], omit_empty_references(references)
     hide = not sys.stderr.isatty()
-    metrics = _metrics(tokenize, lowercase).items()
+    metrics = [
+        (name, metric)
+        for name, metric in _metrics(tokenize, lowercase).items()
+        if names is None or name in names
+    ]
     for name, metric in tqdm(metrics, unit=" metrics", disable=hide):
         test = PairedTest(
             [("first", hypotheses), ("second", others)],

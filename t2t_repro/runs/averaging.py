@@ -1,8 +1,9 @@
 """Checkpoint averaging (paper section 6.1: the last 5, or 20 for big)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,18 @@ def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
     if total is None:
         raise ValueError("mean() needs at least one array")
     return (total / count).astype(array.dtype)
+
+
+def assign_mean(
+    checkpoints: Sequence[Checkpoint], variables: Mapping[str, Any]
+) -> None:
+    """Assigns the mean weights of checkpoints of one model to its variables by name."""
+    with ExitStack() as locks:
+        for checkpoint in checkpoints:
+            locks.enter_context(checkpoint.hold())
+        files = [checkpoint.tensors() for checkpoint in checkpoints]
+        for name, variable in variables.items():
+            variable.assign(mean(file.read(name) for file in files))
 
 
 def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Checkpoint:

@@ -33,16 +33,29 @@ Each has the values of `StepResult` and, with several corpora, the corpus's numb
 _VALUES = len(StepResult.__dataclass_fields__)
 
 
-def validation_table(directory: Path, figure: str = "bleu") -> MetricsLog:
-    """Returns the validation log of a model directory; `figure` names its score."""
-    return MetricsLog(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
+def validation_table(
+    directory: Path, figure: str = "bleu", guarded: bool = False
+) -> MetricsLog:
+    """Returns the validation log of a model directory.
+
+    Args:
+        directory: Model directory.
+        figure: Name of the score.
+        guarded: Whether the log has the score of a guard set.
+    """
+    columns = ("step", "loss", f"greedy_{figure}") + ("guard",) * guarded
+    return MetricsLog(directory / VALIDATION_FILE, columns)
 
 
 def read_validations(table: MetricsLog, last: float = math.inf) -> list[Validation]:
     """Returns the validations in a `validation_table` up to the step `last`."""
+
+    def number(text: str) -> float | None:
+        return float(text) if text else None
+
     return [
-        Validation(int(step), float(loss), float(score) if score else None)
-        for step, loss, score in table.rows()
+        Validation(int(step), float(loss), *map(number, scores))
+        for step, loss, *scores in table.rows()
         if int(step) <= last
     ]
 
@@ -64,6 +77,7 @@ class Monitor:
             languages without spaces for which sacreBLEU lacks a tokenizer.
         corpora: Log of several corpora; None for a single corpus.
         steps_per_epoch: Number of steps of an epoch; 0 does not report epochs.
+        guarded: Whether validations have the score of a guard set.
 
     Attributes:
         ends_at: Time at which training ends at the latest, as `time.monotonic`.
@@ -79,6 +93,7 @@ class Monitor:
         figure: str = "bleu",
         corpora: CorpusLog | None = None,
         steps_per_epoch: int = 0,
+        guarded: bool = False,
     ) -> None:
         self.ends_at = math.inf
         self._figure = figure
@@ -98,7 +113,7 @@ class Monitor:
             self._writer = tf.summary.create_file_writer(bytes(directory / TENSORBOARD))
             self._log = MetricsLog(directory / LOG_FILE, _COLUMNS)
             self._log.cut(start_step)
-            self._validations = validation_table(directory, figure)
+            self._validations = validation_table(directory, figure, guarded)
             self._validations.cut(start_step)
 
     def log(self, line: str) -> None:
@@ -139,21 +154,31 @@ class Monitor:
         """Returns the results since the last report, to be saved in checkpoints."""
         return [list(result) for result in self._results]
 
-    def record_validation(self, step: int, loss: float, score: float | None) -> None:
+    def record_validation(
+        self,
+        step: int,
+        loss: float,
+        score: float | None,
+        guard: float | None = None,
+    ) -> None:
         """Records a validation.
 
         Args:
             step: Number of the step.
             loss: Validation loss in nats per token.
             score: Score of greedy translations; None if there are none.
+            guard: Score of the guard set; None without one.
         """
         values = {"val_loss": loss}
         if score is not None:
             values[f"val_greedy_{self._figure}"] = score
+        if guard is not None:
+            values["guard"] = guard
         self.scalars(step, values)
         if self._validations is not None:
             text = "" if score is None else f"{score:.6f}"
-            self._validations.add(str(step), f"{loss:.6f}", text)
+            more = [] if guard is None else [f"{guard:.6f}"]
+            self._validations.add(str(step), f"{loss:.6f}", text, *more)
 
     def was_validated(self, step: int) -> bool:
         """Returns whether a validation of the step is recorded.

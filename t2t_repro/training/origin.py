@@ -3,7 +3,7 @@
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,6 +162,7 @@ def choose_start(
     model_dir: ModelDir,
     vocab_file: Path | None,
     log: Callable[[str], None],
+    guard: str | None = None,
 ) -> Start:
     """Determines the start of a training and completes its hyper-parameters.
 
@@ -174,12 +175,26 @@ def choose_start(
         model_dir: Model directory of the training.
         vocab_file: Value of --vocab_file.
         log: Function called with lines about the origin.
+        guard: Fingerprint of the guard set; None for no guard.
 
     Raises:
         UserError: The model cannot be used, does not fit `given`, or is not the one
             from which the training in `model_dir` started.
     """
     record = model_dir.provenance().origin if model_dir.exists() else None
+    if record is None and init_from is None and guard is not None:
+        raise UserError(f"--guard needs {FLAG}, the model that it compares with")
+    if guard is not None and given.get("ema_decay"):
+        raise UserError(
+            "--guard selects from averages of checkpoints, not from a moving average; "
+            "set ema_decay=0"
+        )
+    if record is not None and record.get("guard") != guard:
+        has = "has another guard set" if "guard" in record else "has no guard"
+        raise UserError(
+            f"--guard: the training in {model_dir.path} {has}; give the same --guard "
+            "as at its start, or another --model_dir"
+        )
     if record is None:
         if init_from is None:
             return Start(HParams(**given))
@@ -191,7 +206,8 @@ def choose_start(
             )
         origin = open_origin(init_from, vocab_file)
         hparams = inherit(given, origin.hparams, init_from)
-        return Start(hparams, origin, origin.record())
+        guarded = {"guard": guard} if guard else {}
+        return Start(hparams, origin, origin.record() | guarded)
     hparams = HParams(**_complete(given, model_dir.hparams()))
     resumes = bool(list_checkpoints(model_dir.checkpoint_dir))
     if resumes and (init_from is None or not init_from.exists()):
@@ -245,7 +261,9 @@ def inherit(given: Mapping[str, Any], origin: HParams, path: Path) -> HParams:
     return HParams(**_complete(given, origin))
 
 
-def check_labels(problem: Problem, tokenizer: Tokenizer) -> None:
+def check_labels(
+    problem: Problem, tokenizer: Tokenizer, splits: Sequence[str] = SPLITS
+) -> None:
     """Checks the sources for a model that was trained with language labels.
 
     Raises:
@@ -254,7 +272,7 @@ def check_labels(problem: Problem, tokenizer: Tokenizer) -> None:
     if not tokenizer.labels:
         return
     shown = ", ".join(sorted(tokenizer.labels)[:8])
-    for split in SPLITS:
+    for split in splits:
         for number, (source, _) in enumerate(problem.pairs(split), 1):
             match = re.match(LABEL, source)
             if match and match[0] in tokenizer.labels:

@@ -74,6 +74,8 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         data = _prepare(run, vocab_file, fingerprints)
     if run.origin is not None:
         check_labels(run.problem, data.tokenizer)
+        if run.guard is not None:
+            check_labels(run.guard.problem, data.tokenizer, ["val"])
     run = choose_shapes(count_steps(run, data), data)
     run = count_steps(run, data)
     provenance = replace(
@@ -221,6 +223,7 @@ def _train(
         if run.corpora
         else None,
         steps_per_epoch=pairs.steps_per_epoch,
+        guarded=run.guard is not None,
     )
     own = loop.workers.own_microbatches
     finished = loop.run(
@@ -241,10 +244,15 @@ def _train(
 def _is_done(run: Run, loop: TrainingLoop) -> bool:
     """Returns whether the last step and its validation are done."""
     start, hparams = loop.step, run.hparams
-    validations = read_validations(validation_table(run.model_dir.path), start)
+    guard = run.guard
+    table = validation_table(run.model_dir.path, guarded=guard is not None)
+    validations = read_validations(table, start)
     is_validated = any(each.step == start for each in validations)
     ends_early = stops_early(
-        validations, hparams.validation_metric, hparams.early_stopping
+        validations,
+        hparams.validation_metric,
+        hparams.early_stopping,
+        guard.tolerance if guard else None,
     )
     if start == hparams.train_steps or ends_early or loop.time_limit.left <= 0:
         return is_validated

@@ -11,11 +11,13 @@ class Validation(NamedTuple):
         step: Number of steps before it.
         loss: Validation loss in nats per token.
         score: Score of greedy translations; None during the warm-up.
+        guard: Score of greedy translations of the guard set; None without one.
     """
 
     step: int
     loss: float
     score: float | None
+    guard: float | None = None
 
     def value(self, metric: str) -> float | None:
         """Returns the value of `validation_metric`, higher is better; None if unknown.
@@ -26,14 +28,42 @@ class Validation(NamedTuple):
         return -self.loss if metric == "loss" else self.score
 
 
-def find_best(validations: Sequence[Validation], metric: str) -> Validation | None:
-    """Returns the first of the best validations; None if none has a value."""
-    known = [each for each in validations if each.value(metric) is not None]
+def is_eligible(
+    validation: Validation, first: Validation, tolerance: float | None
+) -> bool:
+    """Returns whether a validation loses at most the tolerance on the guard set.
+
+    Args:
+        validation: Validation of a checkpoint.
+        first: Validation of step 0.
+        tolerance: Tolerance in points of the score; None without a guard.
+    """
+    if tolerance is None or validation.guard is None or first.guard is None:
+        return tolerance is None
+    return validation.guard >= first.guard - tolerance
+
+
+def find_best(
+    validations: Sequence[Validation], metric: str, tolerance: float | None = None
+) -> Validation | None:
+    """Returns the best eligible validation, the first of equal ones.
+
+    Returns None if no validation has a value; see `is_eligible`.
+    """
+    known = [
+        each
+        for each in validations
+        if each.value(metric) is not None
+        and is_eligible(each, validations[0], tolerance)
+    ]
     return max(known, key=lambda each: each.value(metric) or 0.0, default=None)
 
 
 def stops_early(
-    validations: Sequence[Validation], metric: str, patience: int
+    validations: Sequence[Validation],
+    metric: str,
+    patience: int,
+    tolerance: float | None = None,
 ) -> str | None:
     """Returns why training stops early; None if it continues.
 
@@ -41,8 +71,9 @@ def stops_early(
         validations: Validations so far, in order.
         metric: Hyper-parameter `validation_metric`.
         patience: Hyper-parameter `early_stopping`; 0 never stops.
+        tolerance: See `is_eligible`.
     """
-    best = find_best(validations, metric)
+    best = find_best(validations, metric, tolerance)
     if best is None or not patience:
         return None
     since = sum(each.step > best.step for each in validations)

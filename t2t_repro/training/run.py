@@ -10,6 +10,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.problems.corpora import Corpus
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.training.guard import Guard
 from t2t_repro.training.origin import Origin
 
 
@@ -34,6 +35,7 @@ class Run:
             but not its weights; None if the hyper-parameters are from elsewhere.
         origin: Model with the weights of step 0; None for random weights, or if the
             training resumes from its own checkpoints.
+        guard: Second validation set, whose score must not fall; None for no guard.
         origin_record: `Origin.record` of the model from which the training started,
             also if it resumes; None for random weights.
         corpora: Training corpora if there are several, otherwise empty.
@@ -51,6 +53,7 @@ class Run:
     keeps_programs: bool = False
     other_model: Path | None = None
     origin: Origin | None = None
+    guard: Guard | None = None
     origin_record: dict[str, str] | None = None
     corpora: tuple[Corpus, ...] = ()
 

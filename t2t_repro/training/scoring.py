@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
-from typing import Any, TypeVar
+from typing import Any
 
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig
@@ -27,22 +27,24 @@ from t2t_repro.runs.checkpoint_rotation import (
     keep_best,
     rank_checkpoints,
 )
-from t2t_repro.runs.checkpoints import Checkpoint, checkpoints_to_average
+from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.training.monitor import Monitor, read_validations, validation_table
-from t2t_repro.training.progress import find_best, stops_early
+from t2t_repro.training.monitor import Monitor
+from t2t_repro.training.progress import Validation, is_eligible, stops_early
 from t2t_repro.training.run import Run
+from t2t_repro.training.selection import (
+    VALIDATION_SENTENCES,
+    select_checkpoints,
+    select_evenly,
+    select_guarded,
+)
 from t2t_repro.training.validation import ValidationLoss
 from t2t_repro.training.workers import Workers
 from t2t_repro.translation.build import build_translator
 from t2t_repro.translation.loading import Loaded
 from t2t_repro.translation.options import TranslationOptions
-
-VALIDATION_SENTENCES = 500
-
-_Item = TypeVar("_Item")
 
 
 def validation(
@@ -96,6 +98,12 @@ def validation(
             f"{best_dir} starts over"
         )
 
+    guard_sample: list[tuple[str, str]] = []
+    tolerance = None
+    if run.guard is not None:
+        most, tolerance = max(most, 1), run.guard.tolerance
+        guard_pairs = list(run.guard.problem.pairs("val"))
+        guard_sample = select_evenly(guard_pairs, VALIDATION_SENTENCES)
     number = f"{len(sample):,}"
     if len(sample) < len(pairs):
         number += f" of {len(pairs):,}"
@@ -106,7 +114,7 @@ def validation(
         if workers.number > 0:  # Not the chief.
             return False
         message = f"step {step:,}: validation loss {loss:.4f}"
-        value = None
+        value = guarded = None
         if not is_warming_up(run, step):
             score, translations = evaluate(
                 translator, sample, run.problem.target_lang, show_progress=False
@@ -116,11 +124,23 @@ def validation(
                 texts = [translation.text for translation in translations]
                 figure, value = "chrF", chrf(texts, references)
             message += f", greedy {figure} {value:.2f} on {number} sentences"
-            best = loss if metric == "loss" else value
+        if guard_sample:
+            score, _ = evaluate(
+                translator, guard_sample, run.problem.target_lang, show_progress=False
+            )
+            guarded = score.value
+            message += f", guard {score.figure} {guarded:.2f}"
+        this = Validation(step, loss, value, guarded)
+        first = next(iter(monitor.validations()), this)
+        eligible = is_eligible(this, first, tolerance)
+        best = loss if metric == "loss" else value
+        if best is not None and eligible:
             keep_best(best_dir, most, step, weights, best, identity, key)
-        monitor.record_validation(step, loss, value)
-        run.log(message)
-        reason = stops_early(monitor.validations(), metric, run.hparams.early_stopping)
+        monitor.record_validation(*this)
+        run.log(message if eligible else f"{message} (rejected by the guard)")
+        reason = stops_early(
+            monitor.validations(), metric, run.hparams.early_stopping, tolerance
+        )
         if reason is not None:
             run.log(reason)
         return reason is not None
@@ -153,16 +173,6 @@ def is_warming_up(run: Run, step: int) -> bool:
     return run.origin_record is None and step < run.hparams.warmup_steps
 
 
-def select_evenly(items: Sequence[_Item], most: int) -> list[_Item]:
-    """Returns at most `most` items at equal distances; files may be sorted by length.
-
-    The first item is one of them. The result depends on nothing else.
-    """
-    if len(items) <= most:
-        return list(items)
-    return [items[number * len(items) // most] for number in range(most)]
-
-
 def average_and_score(
     run: Run, data: PreparedData, model: Transformer, test_fingerprint: str
 ) -> dict[str, Any]:
@@ -181,16 +191,22 @@ def average_and_score(
         The contents of ``result.json``.
     """
     directory, hparams, log = run.model_dir, run.hparams, run.log
-    last = _select_checkpoints(run)
-    steps = [checkpoint.step for checkpoint in last]
-    settings = {
-        "steps": steps[-1],
-        "averaged_steps": steps,
+    last = select_checkpoints(run)
+    settings: dict[str, Any] = {
         "beam_size": hparams.beam_size,
         "alpha": hparams.alpha,
         "decode_extra_length": hparams.decode_extra_length,
         "test_fingerprint": test_fingerprint,
     }
+    if run.guard is None:
+        settings = _describe_steps(last) | settings
+    else:
+        # The guard may reject checkpoints, so their steps are not known yet.
+        settings["guard_set"] = {
+            "fingerprint": run.guard.fingerprint,
+            "tolerance": run.guard.tolerance,
+            "selected_from": [checkpoint.step for checkpoint in last],
+        }
     if hparams.ema_decay:
         settings["ema_decay"] = hparams.ema_decay
     if hparams.search != HParams.search:
@@ -205,6 +221,11 @@ def average_and_score(
     if earlier is not None:
         log(f"reusing the score in {directory.result_file}")
         return earlier
+    if run.guard is not None:
+        choice = select_guarded(run, run.guard, data.tokenizer, model)
+        last = choice.checkpoints
+        settings |= _describe_steps(last) | {"guard": choice.to_dict()}
+    steps = settings["averaged_steps"]
     if hparams.ema_decay:
         log(f"writing the moving average of the weights after step {steps[-1]}")
         averaged = write_moving_average(last[-1], directory.averaged_dir)
@@ -241,30 +262,10 @@ def average_and_score(
     return result
 
 
-def _select_checkpoints(run: Run) -> list[Checkpoint]:
-    """Returns the checkpoints to average, oldest first.
-
-    These are the last ones; with early stopping, the last ones up to the best
-    validation.
-    """
-    directory, hparams = run.model_dir, run.hparams
-    saved = checkpoints_to_average(directory.checkpoint_dir)
-    if hparams.ema_decay:
-        return saved[-1:]
-    if not hparams.early_stopping:
-        return saved[-hparams.average_last :]
-    validations = read_validations(validation_table(directory.path), saved[-1].step)
-    best = find_best(validations, hparams.validation_metric)
-    if best is None:
-        return saved[-hparams.average_last :]
-    if best.step == 0:
-        return [Checkpoint(directory.origin_dir, 0)]
-    selected = {each.step: each for each in saved if each.step <= best.step}
-    for each in rank_checkpoints(directory.best_dir):
-        if each.step == best.step:
-            selected.setdefault(each.step, each)
-    chosen = [selected[step] for step in sorted(selected)] or saved
-    return chosen[-hparams.average_last :]
+def _describe_steps(checkpoints: Sequence[Checkpoint]) -> dict[str, Any]:
+    """Returns the steps of the averaged checkpoints for ``result.json``."""
+    steps = [checkpoint.step for checkpoint in checkpoints]
+    return {"steps": steps[-1], "averaged_steps": steps}
 
 
 def _earlier_result(

@@ -47,3 +47,19 @@ def test_the_reason_names_the_best_step():
         "stopping early: the best validation was at step 30, 2 validations ago "
         "(early_stopping=2, validation_metric=loss)"
     )
+
+
+# The score grows, and the guard loses 1 point in every validation.
+GUARDED = [Validation(n, 2.0, 10.0 + n, 30.0 - n / 10) for n in (0, 10, 20)]
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "best"), [(None, 20), (2.0, 20), (1.0, 10), (0.5, 0)]
+)
+def test_validations_that_lose_more_than_the_tolerance_are_not_eligible(
+    tolerance, best
+):
+    assert find_best(GUARDED, "bleu", tolerance).step == best
+    # Validations that are not eligible are no improvement.
+    stops = stops_early(GUARDED, "bleu", 2, tolerance) is not None
+    assert stops == (best == 0)
