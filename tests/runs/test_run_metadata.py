@@ -85,8 +85,10 @@ def test_other_hyper_parameters_do_not_change_the_function():
     changes |= {"learning_rate_schedule": "t2t", "max_tokens_per_device": 5000}
     changes |= {"max_shapes": 16, "rows_multiple": 8, "xla": True, "search": "marian"}
     changes |= {"normalization": "nfkc", "whole_symbols": "<br>"}
-    changes |= {"character_coverage": 0.99}
-    changes |= {"label_smoothing_form": "marian"}
+    changes |= {"character_coverage": 0.99, "optimizer": "adafactor"}
+    # Early stopping excludes a weight average.
+    changes |= {"validation_metric": "chrf", "ema_decay": 0.0}
+    changes |= {"label_smoothing_form": "marian", "data_dir": "a:1,b:3"}
     assert changes.keys() | of_function == SMALL.to_dict().keys()
     other = SMALL.replace(**changes)
     assert not differ(function(SMALL), function(other))
