@@ -129,7 +129,7 @@ def other_values(name, default, plain):
     if kind is bool:
         return [not plain]
     if kind is float:
-        return [(default or 0.4) / 2]
+        return [max((default or 0.4) / 2, rule.minimum or 0)]
     if kind is int:
         return [48] if default is None else [2 * default or 4]
     return ["files"]
