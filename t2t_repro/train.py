@@ -251,7 +251,12 @@ def _run(
     if args.guard is not None:
         guard = make_guard(args.guard, args.guard_tolerance, problem, data_dir)
     start = choose_start(
-        given, init_from, model_dir, vocab_file, log, guard and guard.fingerprint
+        given,
+        init_from,
+        model_dir,
+        vocab_file,
+        log,
+        guard.fingerprint if guard else None,
     )
     origin = start.origin
     if args.vocab == "extend":

@@ -111,7 +111,8 @@ class CheckedFile:
 def checked_file(path: Path, identity: Mapping[str, Any]) -> Iterator[CheckedFile]:
     """Opens the file of a cleaning, which is removed when the block ends.
 
-    If the block raises, the file remains, unless it has no pairs.
+    If the block is interrupted, the file remains for the next run. After a UserError,
+    the input or the settings must change, so it is removed.
 
     Args:
         path: Path of the file.
@@ -138,9 +139,8 @@ def checked_file(path: Path, identity: Mapping[str, Any]) -> Iterator[CheckedFil
         checked = CheckedFile(file, len(first))
         try:
             yield checked
-        except BaseException:
-            if not checked.pairs:
-                path.unlink()
+        except UserError:
+            path.unlink()
             raise
         path.unlink()
 

@@ -204,8 +204,9 @@ def evaluate(
     }
     if not is_unspaced(target_lang):
         return Score(**values), translations
-    values["chrf"] = chrf(hypotheses, references)
-    values["chrf_signature"] = str(CHRF().get_signature())
+    metric = CHRF()
+    values["chrf"] = metric.corpus_score(hypotheses, [references]).score
+    values["chrf_signature"] = str(metric.get_signature())
     return CharacterScore(**values), translations
 
 
