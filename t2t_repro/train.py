@@ -247,17 +247,11 @@ def _run(
     log = functools.partial(print, file=_stream(args), flush=True)
     init_from = Path(args.init_from) if args.init_from else None
     vocab_file = Path(args.vocab_file) if args.vocab_file else None
-    guard = None
+    guard = guarded = None
     if args.guard is not None:
         guard = make_guard(args.guard, args.guard_tolerance, problem, data_dir)
-    start = choose_start(
-        given,
-        init_from,
-        model_dir,
-        vocab_file,
-        log,
-        guard.fingerprint if guard else None,
-    )
+        guarded = guard.fingerprint
+    start = choose_start(given, init_from, model_dir, vocab_file, log, guarded)
     origin = start.origin
     if args.vocab == "extend":
         vocab_file = None  # It is that of the first model.

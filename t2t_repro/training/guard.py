@@ -60,13 +60,13 @@ def make_guard(
         raise UserError(f"{FLAG} compares translations, so it cannot guard a parser")
     name, folder = (data, data_dir) if data in problems.names() else ("files", data)
     problem = problems.create(name, folder, *languages)
-    pairs = list(problem.pairs("val"))
-    if len(pairs) < 2:
-        raise UserError(
-            f"{FLAG} {data}: {problem.description('val')}: at least two pairs are "
-            "needed"
-        )
-    return Guard(problem, tolerance, hash_of_pairs(pairs))
+    for each in (trained, problem):
+        if len(list(each.pairs("val"))) < 2:
+            raise UserError(
+                f"{FLAG} {data}: {each.description('val')}: the comparison needs at "
+                "least two pairs"
+            )
+    return Guard(problem, tolerance, hash_of_pairs(problem.pairs("val")))
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def choose(
         if value >= limit - tolerance:
             break
     figure = select_score_class(target_lang).figure
-    differences = {}
+    differences: dict[str, Difference] = {}
     for name, pairs in sets.items():
         references = [[target for _, target in pairs]]
         (differences[name],) = paired_bootstrap(
