@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sacrebleu import corpus_bleu
 
 from t2t_repro.evaluation.split_scores import translate
 from t2t_repro.models.variables import named_variables
@@ -23,42 +24,62 @@ pytestmark = [
 ]
 
 
-def load(model_dir):
-    """Returns the model of a directory and its greedy translator."""
-    loaded = load_models(model_dir)
+SOURCES = [source for source, _ in tiny.pairs("train")[:12]]
+
+
+@pytest.fixture(scope="module")
+def origin(trained, tmp_path_factory):
+    """Checkpoint of random weights whose translations have words for BLEU."""
+    copy = trained.copy_to(tmp_path_factory.mktemp("guard") / "copy")
+    directory = ModelDir(copy.model_dir)
+    values = weights(directory.checkpoint())
+    for seed in range(40):
+        noise = np.random.default_rng(seed)
+        changed = {
+            name: (value + noise.normal(0, 0.6, value.shape)).astype("float32")
+            for name, value in values.items()
+        }
+        checkpoint = checkpoints.save(directory.checkpoint_dir, 99, changed)
+        texts = [each.text for each in translate(load(checkpoint)[1], SOURCES)[0]]
+        if corpus_bleu(texts, [texts]).score > 99.99:
+            return checkpoint
+    raise AssertionError("no seed gives translations with words")
+
+
+def load(origin):
+    """Returns the model with the weights of a checkpoint, and its greedy translator."""
+    loaded = load_models(origin.path.parents[1], str(origin.path))
     return loaded.models[0], build_translator(loaded, TranslationOptions(beam_size=1))
 
 
-@pytest.fixture
-def guard(trained, tmp_path):
-    """A folder whose references are the model's translations: its BLEU is 100."""
-    folder = tmp_path / "guard"
-    folder.mkdir()
-    sources = [source for source, _ in tiny.pairs("train")[:12]]
-    translations, _ = translate(load(trained.model_dir)[1], sources)
-    texts = {"en": sources, "de": [each.text for each in translations]}
+@pytest.fixture(scope="module")
+def guard(origin, tmp_path_factory):
+    """A folder whose references are the origin's translations: its BLEU is 100."""
+    folder = tmp_path_factory.mktemp("guard")
+    translations, _ = translate(load(origin)[1], SOURCES)
+    texts = {"en": SOURCES, "de": [each.text for each in translations]}
     for lang, lines in texts.items():
         text = "".join(f"{line}\n" for line in lines)
         (folder / f"val.{lang}").write_text(text, "utf-8")
     return folder
 
 
-def train(trained, model_dir, *flags):
+def train(trained, model_dir, origin, *flags):
     settings = (
         "validation_metric=loss,eval_steps=2,checkpoint_steps=2,train_steps=6,"
         "warmup_steps=2,average_last=2"
     )
     arguments = tiny.Trained(trained.folder, None).arguments(settings)
     arguments[arguments.index("--model_dir") + 1] = str(model_dir)
-    flags = ("--init_from", trained.model_dir, *flags)
+    flags = ("--init_from", origin.path, *flags)
     return run_command.run("train", *arguments, *map(str, flags))
 
 
 def test_the_result_is_the_best_checkpoint_that_the_guard_accepts(
-    trained, guard, tmp_path
+    trained, origin, guard, tmp_path
 ):
     """The validation loss falls, but any change lowers the guard's BLEU of 100."""
-    done = train(trained, tmp_path / "strict", "--guard", guard)
+    done = train(trained, tmp_path / "strict", origin, "--guard", guard)
     assert done.status == 0, done.err
     lines = done.err.splitlines()
     assert any("guard BLEU 100.00" in line for line in lines)
@@ -69,21 +90,22 @@ def test_the_result_is_the_best_checkpoint_that_the_guard_accepts(
     losses = [float(row.split("\t")[1]) for row in rows[1:]]
     assert losses[-1] < losses[0]
     assert any(line.startswith("no checkpoint is better") for line in lines)
-    directory, origin = ModelDir(tmp_path / "strict"), ModelDir(trained.model_dir)
-    assert_equal_weights(weights(directory.checkpoint()), weights(origin.checkpoint()))
+    directory = ModelDir(tmp_path / "strict")
+    assert_equal_weights(weights(directory.checkpoint()), weights(origin))
     result = json.loads(done.out)
     assert (result["averaged_steps"], result["guard"]["is_origin"]) == ([0], True)
-    done = train(trained, tmp_path / "strict", "--guard", guard)
+    done = train(trained, tmp_path / "strict", origin, "--guard", guard)
     assert "reusing the score" in done.err
     assert json.loads(done.out) == result
-    done = train(trained, tmp_path / "strict")
+    done = train(trained, tmp_path / "strict", origin)
     assert done.status == 2
     assert "give the same --guard" in done.err
 
 
-def test_an_accepted_checkpoint_is_compared_with_the_origin(trained, guard, tmp_path):
-    flags = ("--guard", guard, "--guard_tolerance", "100")
-    done = train(trained, tmp_path / "new", *flags)
+def test_an_accepted_checkpoint_is_compared_with_the_origin(trained, origin, tmp_path):
+    """No word of the corpus is among the origin's translations."""
+    flags = ("--guard", trained.data_dir, "--guard_tolerance", "0")
+    done = train(trained, tmp_path / "new", origin, *flags)
     assert done.status == 0, done.err
     rows = (tmp_path / "new/validation_log.tsv").read_text("utf-8").splitlines()
     losses = [float(row.split("\t")[1]) for row in rows[1:]]
@@ -92,17 +114,16 @@ def test_an_accepted_checkpoint_is_compared_with_the_origin(trained, guard, tmp_
     lines = done.err.splitlines()
     (row,) = (line for line in lines if line.startswith("BLEU, guard "))
     before, after, difference, p = row.split()[2:]
-    assert before == "100.00"
-    assert float(difference) == pytest.approx(float(after) - 100, abs=0.011)
+    assert before == "0.00"
+    assert float(difference) == float(after)
     assert 0 < float(p) <= 1
 
 
 def test_candidates_are_tried_in_order_and_the_origin_is_the_last(
-    trained, guard, tmp_path
+    origin, guard, tmp_path
 ):
-    model, translator = load(trained.model_dir)
+    model, translator = load(origin)
     variables = named_variables(model)
-    origin = ModelDir(trained.model_dir).checkpoint()
     values = weights(origin)
     noise = np.random.default_rng(1)
     changed = {
@@ -123,6 +144,6 @@ def test_candidates_are_tried_in_order_and_the_origin_is_the_last(
     assert_equal_weights(selected, values)
     assert choice.differences["guard"].first.score == pytest.approx(100)
     assert choice.differences["guard"].second.p_value == 1
-    choice, selected = select([[other], [origin]], 100)
+    choice, selected = select([[other], [origin]], 101)
     assert (choice.checkpoints, choice.is_origin) == ([other], False)
     assert_equal_weights(selected, changed)
