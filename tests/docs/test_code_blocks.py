@@ -290,10 +290,13 @@ def test_command_runs(command, folder, tmp_path, monkeypatch):
 def test_training_command_runs_with_a_tiny_set(command, folder, tmp_path, monkeypatch):
     work = tmp_path / "copy"
     shutil.copytree(folder, work)
-    shutil.rmtree(work / "mymodel")
+    shutil.copytree(work / "mytext", work / "general")
+    if "--init_from" not in command.words:
+        shutil.rmtree(work / "mymodel")
+    earlier = set(work.rglob("model.json"))
     words = [*command.words, "--train_steps", "2", "--data_dir", "mytext"]
     execute(type(command)(command.where, tuple(words)), work, monkeypatch)
-    (model_dir,) = [path.parent for path in work.rglob("model.json")]
+    (model_dir,) = [path.parent for path in {*work.rglob("model.json")} - earlier]
     assert (model_dir / "checkpoints" / "step-00000002").is_dir()
 
 
