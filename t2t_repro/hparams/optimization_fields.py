@@ -97,6 +97,13 @@ class OptimizationFields(ModelFields):
         0.0, "Maximum global norm of the gradient; 0: no clipping.", _T2T
     )
 
+    freeze: str | None = setting(
+        None,
+        "Names of weights that training does not change: patterns separated by spaces, "
+        "such as encoder/*; null: none.",
+        "OpenNMT-tf freeze_layers",
+    )
+
     ema_decay: float = _fraction(
         0.0,
         "Decay rate per step of a moving average of the weights, which replaces the "

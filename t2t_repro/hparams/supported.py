@@ -25,6 +25,7 @@ TRAINING_ONLY = (
     *("learning_rate_schedule", "learning_rate_scale", "warmup_steps"),
     *("augment_upper_case", "augment_title_case", "augment_no_end_mark"),
     *("augment_typos", "decay_start_step", "optimizer", "ema_decay"),
+    "freeze",
     *("batching", "packed_length", "tokens_per_batch", "max_length", "max_shapes"),
     *("max_tokens_per_device", "rows_multiple", "precision", "xla"),
     *("train_steps", "eval_steps", "checkpoint_steps", "checkpoint_minutes"),

@@ -1,6 +1,7 @@
 """Variables of a model by name."""
 
-from collections.abc import Iterator
+import fnmatch
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.layers.layer import Layer
+from t2t_repro.system.errors import UserError
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
@@ -21,6 +23,31 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     if not named or len(named) != len(model.trainable_variables):
         raise ValueError(f"{model.name} must have variables, with distinct paths")
     return named
+
+
+def find_frozen(names: Collection[str], patterns: str | None) -> set[str]:
+    """Returns the names of the weights that match a pattern.
+
+    Args:
+        names: Names of all weights.
+        patterns: Value of the hyper-parameter `freeze`.
+
+    Raises:
+        UserError: A pattern matches no name, or all names match.
+    """
+    frozen: set[str] = set()
+    for pattern in (patterns or "").split():
+        found = fnmatch.filter(names, pattern)
+        if not found:
+            parts = sorted({name.partition("/")[0] for name in names})
+            raise UserError(
+                f"freeze: no weight is named {pattern}; the names begin with "
+                f"{', '.join(f'{part}/' for part in parts)}"
+            )
+        frozen.update(found)
+    if len(frozen) == len(names):
+        raise UserError(f"freeze={patterns!r} matches all weights; none is trained")
+    return frozen
 
 
 @contextmanager

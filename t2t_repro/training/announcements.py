@@ -1,7 +1,11 @@
 """Lines that a training run prints before its first step."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 
+import keras
+
+from t2t_repro.models.variables import find_frozen
 from t2t_repro.runs.run_metadata import ORIGIN_KEYS
 from t2t_repro.system.errors import format_count
 from t2t_repro.training.run import Run
@@ -27,6 +31,27 @@ def describe_epochs(steps: int, batches: int) -> Iterator[str]:
             f"warning: more than {MOST_EPOCHS} epochs take long and overfit; reduce "
             f"--train_steps, for example to {_ADVISED_EPOCHS * batches} "
             f"({_ADVISED_EPOCHS} epochs)"
+        )
+
+
+def describe_frozen(
+    weights: Mapping[str, keras.Variable], freeze: str | None
+) -> Iterator[str]:
+    """Yields a line with the weights that training does not change, if there are any.
+
+    Args:
+        weights: All weights by name.
+        freeze: The hyper-parameter.
+    """
+    frozen = find_frozen(weights, freeze)
+    if frozen:
+        count, every = (
+            sum(math.prod(weights[name].shape) for name in names)
+            for names in (frozen, weights)
+        )
+        yield (
+            f"frozen: {len(frozen)} of {len(weights)} weights with {count:,} of "
+            f"{every:,} numbers (freeze: {freeze})"
         )
 
 

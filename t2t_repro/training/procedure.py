@@ -199,7 +199,8 @@ def _train(
         )
         return True
     pairs = TrainingPairs(run, data, config)
-    for line in pairs.describe(start):
+    frozen = announcements.describe_frozen(loop.weights, hparams.freeze)
+    for line in (*pairs.describe(start), *frozen):
         log(line)
     if hparams.xla:
         log(compilation.announcement(hparams, pairs.distinct_shapes, devices.gpus()))
@@ -211,20 +212,7 @@ def _train(
         log(announcements.describe_start(run, start, loop.imported_from))
     if start == hparams.train_steps:
         log("all steps are done; increase --train_steps to train further")
-    directory = run.model_dir.path if chief else None
-    monitor = Monitor(
-        directory,
-        hparams.train_steps,
-        start,
-        run.stream,
-        loop.unreported,
-        figure=score_name(run),
-        corpora=CorpusLog(pairs.names, pairs.mixture, directory, start)
-        if run.corpora
-        else None,
-        steps_per_epoch=pairs.steps_per_epoch,
-        guarded=run.guard is not None,
-    )
+    monitor = _make_monitor(run, loop, pairs)
     own = loop.workers.own_microbatches
     finished = loop.run(
         lambda step: pairs.batches(step, own),
@@ -239,6 +227,25 @@ def _train(
             "command to resume"
         )
     return finished
+
+
+def _make_monitor(run: Run, loop: TrainingLoop, pairs: TrainingPairs) -> Monitor:
+    """Returns the monitor of a training that continues from the loop's step."""
+    directory, start = run.model_dir.path if loop.is_chief else None, loop.step
+    corpora = None
+    if run.corpora:
+        corpora = CorpusLog(pairs.names, pairs.mixture, directory, start)
+    return Monitor(
+        directory,
+        run.hparams.train_steps,
+        start,
+        run.stream,
+        loop.unreported,
+        figure=score_name(run),
+        corpora=corpora,
+        steps_per_epoch=pairs.steps_per_epoch,
+        guarded=run.guard is not None,
+    )
 
 
 def _is_done(run: Run, loop: TrainingLoop) -> bool:

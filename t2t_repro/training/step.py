@@ -11,7 +11,7 @@ from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.halves import HALVES, sum_over_halves
 from t2t_repro.models.packing import packed_features
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.models.variables import named_variables
+from t2t_repro.models.variables import find_frozen, named_variables
 from t2t_repro.training.loss_scale import make_loss_scale
 from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from t2t_repro.training.optimizer import make_optimizer
@@ -59,9 +59,11 @@ class TrainStep:
         self.hparams = hparams
         self.accumulate = accumulate
         variables = named_variables(model)
+        for name in find_frozen(variables, hparams.freeze):
+            del variables[name]
         self._variables = [variable.value for variable in variables.values()]
         self.optimizer = make_optimizer(variables, hparams)
-        self.average = WeightAverage(variables, hparams.ema_decay)
+        self.average = WeightAverage(named_variables(model), hparams.ema_decay)
         self.schedule = Schedule.from_hparams(hparams)
         self.loss = LabelSmoothedCrossEntropy(
             hparams.label_smoothing,

@@ -88,7 +88,7 @@ def test_other_hyper_parameters_do_not_change_the_function():
     changes |= {"character_coverage": 0.99, "optimizer": "adafactor"}
     # Early stopping excludes a weight average.
     changes |= {"validation_metric": "chrf", "ema_decay": 0.0}
-    changes |= {"label_smoothing_form": "marian", "data_dir": "a:1,b:3"}
+    changes |= {"label_smoothing_form": "marian", "data_dir": "a:1,b:3", "freeze": "a"}
     assert changes.keys() | of_function == SMALL.to_dict().keys()
     other = SMALL.replace(**changes)
     assert not differ(function(SMALL), function(other))

@@ -9,7 +9,8 @@ from golden_checks.t2t_variables import assign_from_t2t
 
 from t2t_repro.batches import packed_batch
 from t2t_repro.batches.packed_batch import rectangle
-from t2t_repro.models.variables import named_variables
+from t2t_repro.models.variables import find_frozen, named_variables
+from t2t_repro.system.errors import UserError
 from t2t_repro.training.step import TrainStep
 from tests import golden
 from tests.training import toy
@@ -199,3 +200,36 @@ def test_reports_tokens_token_ratio_rate_and_loss():
     assert float(rate) == pytest.approx(10**-1.5, rel=1e-6)
     # An untrained model's loss is near log(vocab_size), that of equal probabilities.
     assert 1 < float(loss) < 2 * np.log(toy.VOCAB_SIZE)
+
+
+def test_frozen_weights_stay_and_the_others_are_trained_as_without_them():
+    """Adam's updates of a weight depend on its own gradient only."""
+    trained = {}
+    for freeze in (None, "encoder/* embedding/*"):
+        hparams = toy.HPARAMS.replace(freeze=freeze)
+        model = toy.model(hparams)
+        before = {n: v.numpy() for n, v in named_variables(model).items()}
+        step = TrainStep(model, hparams, accumulate=False)
+        batch = toy.pack(toy.rectangle(0))
+        tf.distribute.get_strategy().run(
+            step.replica_step, args=(batch, tf.constant(0))
+        )
+        trained[freeze] = {n: v.numpy() for n, v in named_variables(model).items()}
+    for name, value in before.items():
+        is_frozen = name.startswith(("encoder/", "embedding/"))
+        expected = value if is_frozen else trained[None][name]
+        np.testing.assert_array_equal(trained["encoder/* embedding/*"][name], expected)
+        assert is_frozen or (expected != value).any()
+
+
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [
+        ("encoder/* encodr/*", "no weight is named encodr/.*decoder/, embedding/, enc"),
+        ("*", "matches all weights"),
+    ],
+)
+def test_patterns_of_frozen_weights_are_checked(patterns, message):
+    names = ["decoder/norm/scale", "embedding/table", "encoder/norm/scale"]
+    with pytest.raises(UserError, match=message):
+        find_frozen(names, patterns)
