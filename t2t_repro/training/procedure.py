@@ -40,8 +40,9 @@ from t2t_repro.training.resolution import (
     resolve_auto,
 )
 from t2t_repro.training.run import Run
-from t2t_repro.training.scoring import average_and_score, score_name, validation
+from t2t_repro.training.scoring import average_and_score
 from t2t_repro.training.training_pairs import TrainingPairs, list_skipped_pairs
+from t2t_repro.training.validator import Validator, score_name
 from t2t_repro.training.workers import Workers
 
 
@@ -217,7 +218,7 @@ def _train(
     finished = loop.run(
         lambda step: pairs.batches(step, own),
         monitor,
-        validation(run, data, model, config, loop.workers, monitor, validation_data),
+        Validator(run, data, model, config, loop.workers, monitor, validation_data),
         pairs.find_lines,
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )

@@ -1,17 +1,14 @@
-"""Scoring of a training: validations, and the averaged model on the test split."""
+"""Scoring of the averaged model on the test split."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from t2t_repro.batches import pipeline
-from t2t_repro.batches.batching import BatchingConfig
 from t2t_repro.data.prepared_data import PreparedData
 from t2t_repro.evaluation.bleu import select_tokenizer
 from t2t_repro.evaluation.references import describe_empty_references
 from t2t_repro.evaluation.split_scores import (
-    chrf,
     evaluate,
     num_hypotheses,
     select_score_class,
@@ -20,157 +17,18 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.averaging import average_checkpoints, write_moving_average
-from t2t_repro.runs.checkpoint_rotation import (
-    BLEU,
-    CHRF,
-    LOSS,
-    keep_best,
-    rank_checkpoints,
-)
 from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import write_text_atomically
-from t2t_repro.system.errors import UserError
-from t2t_repro.training.monitor import Monitor
-from t2t_repro.training.progress import Validation, is_eligible, stops_early
 from t2t_repro.training.run import Run
 from t2t_repro.training.selection import (
-    VALIDATION_SENTENCES,
     select_checkpoints,
-    select_evenly,
     select_guarded,
 )
-from t2t_repro.training.validation import ValidationLoss
-from t2t_repro.training.workers import Workers
+from t2t_repro.training.validator import is_warming_up
 from t2t_repro.translation.build import build_translator
 from t2t_repro.translation.loading import Loaded
 from t2t_repro.translation.options import TranslationOptions
-
-
-def validation(
-    run: Run,
-    data: PreparedData,
-    model: Transformer,
-    config: BatchingConfig,
-    workers: Workers,
-    monitor: Monitor,
-    identity: str,
-) -> Callable[[int], bool]:
-    """Returns a function that validates the model, given the number of steps.
-
-    It computes the loss of the validation split, with different batches on each worker.
-    After the warm-up, the chief also scores greedy translations of at most
-    `VALIDATION_SENTENCES` pairs, see `select_evenly`, and saves the best weights. It
-    does not compare them with weights that were validated on other pairs; `identity`
-    identifies the split. The function returns whether training stops early.
-
-    Raises:
-        UserError: The validation split is empty.
-    """
-    best_dir, most = run.model_dir.best_dir, run.hparams.keep_best_checkpoints
-    weights = named_variables(model)
-    validation_loss = ValidationLoss(model, workers)
-    loaded = Loaded([model], data.tokenizer, run.hparams, [], [])
-    translator = build_translator(loaded, TranslationOptions(beam_size=1))
-    pairs = list(run.problem.pairs("val"))
-    sample = select_evenly(pairs, VALIDATION_SENTENCES)
-    if not sample:
-        raise UserError(
-            f"{run.problem.name}: the val split is empty; it needs at least one pair"
-        )
-    references = [target for _, target in sample]
-    tokenizer = select_tokenizer(run.problem.target_lang, references)
-    if tokenizer.note and not workers.number:
-        run.log(tokenizer.note)
-    if len(sample) < len(pairs):
-        # Earlier versions translated the first pairs.
-        identity += " evenly"
-    metric = run.hparams.validation_metric
-    key = {"chrf": CHRF, "loss": LOSS}.get(metric, BLEU)
-    if key != BLEU:
-        identity += f" {metric}"
-    if tokenizer.name != "13a":
-        # The package of another tokenizer may be installed before a resumption.
-        identity += f" {tokenizer.name}"
-    if any(best.data not in (None, identity) for best in rank_checkpoints(best_dir)):
-        run.log(
-            "the validation sentences or the tokenizer of BLEU have changed, so "
-            f"{best_dir} starts over"
-        )
-
-    guard_sample: list[tuple[str, str]] = []
-    tolerance = None
-    if run.guard is not None:
-        most, tolerance = max(most, 1), run.guard.tolerance
-        guard_pairs = list(run.guard.problem.pairs("val"))
-        guard_sample = select_evenly(guard_pairs, VALIDATION_SENTENCES)
-    number = f"{len(sample):,}"
-    if len(sample) < len(pairs):
-        number += f" of {len(pairs):,}"
-
-    def validate(step: int) -> bool:
-        batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
-        loss = validation_loss(batches)
-        if workers.number > 0:  # Not the chief.
-            return False
-        message = f"step {step:,}: validation loss {loss:.4f}"
-        value = guarded = None
-        if not is_warming_up(run, step):
-            score, translations = evaluate(
-                translator, sample, run.problem.target_lang, show_progress=False
-            )
-            figure, value = score.figure, score.value
-            if metric == "chrf":
-                texts = [translation.text for translation in translations]
-                figure, value = "chrF", chrf(texts, references)
-            message += f", greedy {figure} {value:.2f} on {number} sentences"
-        if guard_sample:
-            score, _ = evaluate(
-                translator, guard_sample, run.problem.target_lang, show_progress=False
-            )
-            guarded = score.value
-            message += f", guard {score.figure} {guarded:.2f}"
-        this = Validation(step, loss, value, guarded)
-        first = next(iter(monitor.validations()), this)
-        eligible = is_eligible(this, first, tolerance)
-        best = loss if metric == "loss" else value
-        if best is not None and eligible:
-            keep_best(best_dir, most, step, weights, best, identity, key)
-        monitor.record_validation(*this)
-        run.log(message if eligible else f"{message} (rejected by the guard)")
-        reason = stops_early(
-            monitor.validations(), metric, run.hparams.early_stopping, tolerance
-        )
-        if reason is not None:
-            run.log(reason)
-        return reason is not None
-
-    return validate
-
-
-def score_name(run: Run) -> str:
-    """Returns the name of the validation score in logs, in lower case.
-
-    Raises UserError if `validation_metric` does not suit the targets.
-    """
-    target_lang, metric = run.problem.target_lang, run.hparams.validation_metric
-    name = select_score_class(target_lang).figure.lower()
-    if metric != "chrf":
-        return name
-    if name == "f1":
-        raise UserError(
-            "validation_metric=chrf: trees are scored with F1; use bleu, which stands "
-            "for it, or loss"
-        )
-    return metric
-
-
-def is_warming_up(run: Run, step: int) -> bool:
-    """Returns whether translation after a step would run to the length limit.
-
-    During the warm-up, a model that started from random weights rarely emits EOS.
-    """
-    return run.origin_record is None and step < run.hparams.warmup_steps
 
 
 def average_and_score(

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.runs import checkpoints
-from t2t_repro.training import scoring
+from t2t_repro.training import selection, validator
 from t2t_repro.training.validation import ValidationLoss
 from tests.training import toy
 
@@ -47,10 +47,12 @@ def test_loss_of_an_empty_split_is_0():
 
 
 def test_translated_sentences_are_at_equal_distances():
-    assert scoring.select_evenly(range(10), 4) == [0, 2, 5, 7]
-    assert scoring.select_evenly(range(1000), 500) == [*range(0, 1000, 2)]
+    assert selection.select_evenly(range(10), 4) == [0, 2, 5, 7]
+    assert selection.select_evenly(range(1000), 500) == [*range(0, 1000, 2)]
     assert (
-        scoring.select_evenly("abc", 3) == scoring.select_evenly("abc", 4) == [*"abc"]
+        selection.select_evenly("abc", 3)
+        == selection.select_evenly("abc", 4)
+        == [*"abc"]
     )
 
 
@@ -68,12 +70,12 @@ def test_scores_of_another_tokenizer_or_other_pairs_are_not_compared(
     tmp_path, monkeypatch, data, pairs, is_other
 ):
     for name in ("ValidationLoss", "build_translator", "named_variables"):
-        monkeypatch.setattr(scoring, name, MagicMock())
+        monkeypatch.setattr(validator, name, MagicMock())
     checkpoints.save(tmp_path, 5, {"w": np.zeros(1)}, meta={"data": data})
     lines = []
     run = MagicMock(log=lines.append)
     run.model_dir.best_dir = tmp_path
     run.problem.target_lang = "th"  # BLEU is computed over characters.
     run.problem.pairs.return_value = [("a", "b")] * pairs
-    scoring.validation(run, *[MagicMock()] * 3, MagicMock(number=0), None, "A")
+    validator.Validator(run, *[MagicMock()] * 3, MagicMock(number=0), None, "A")
     assert any(line.endswith("starts over") for line in lines) is is_other
