@@ -21,7 +21,7 @@ from t2t_repro.runs import checkpoint_rotation, checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from tests import run_command
-from tests.data.test_shards import CodePointTokenizer
+from tests.data.code_points import CodePointTokenizer
 
 PACKAGE = run_command.ROOT / "t2t_repro"
 # Modules, functions and YAML loaders that can run code from a file.

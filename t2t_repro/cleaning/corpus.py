@@ -22,10 +22,10 @@ from t2t_repro.cleaning.alignment import (
 from t2t_repro.cleaning.checked_file import CheckedFile, Place
 from t2t_repro.cleaning.checker import PairChecker
 from t2t_repro.cleaning.lengths import LENGTH_RULES
-from t2t_repro.cleaning.pool import map_in_order
 from t2t_repro.cleaning.report import Report
 from t2t_repro.cleaning.rules import CODES, RULES, Thresholds
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.pool import map_in_order
 
 SPLITS = ("train", "val", "test")
 

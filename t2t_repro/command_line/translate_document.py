@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from t2t_repro.runs.run_metadata import RunMetadata
 
 # Flags without a meaning for documents.
-_REFUSED = ("scores", "nbest", "alignment", "prefix_file")
+_REFUSED = ("scores", "nbest", "alignment", "prefix_file", "num_shards")
 
 
 def add_flags(parser: cli.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from t2t_repro.command_line import cli, model_flags
+from t2t_repro.command_line.part_flags import add_part_flags, parse_part
 from t2t_repro.system.errors import UserError, format_count
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
         help="lines that are read, sorted by length and written together; always 1 on "
         "a terminal",
     )
+    add_part_flags(parser, "lines of --input_file, divided between windows")
 
 
 def translate_text(
@@ -96,8 +98,9 @@ def translate_text(
     )
 
     check_names(args)
-    text = text or InputText(args.input_file)
-    prefixes = _prefixes(args, text)
+    part = parse_part(args)
+    text = text or InputText(args.input_file, part, args.window)
+    prefixes = _prefixes(args, text, part)
     prepared = load(args, text.lines)
     translator = prepared.translator
     interactive = args.input_file == "-" and sys.stdin.isatty()
@@ -130,6 +133,7 @@ def translate_text(
                 progress=progress,
                 prefixes=prefixes.read() if prefixes else None,
                 align=prepared.align,
+                first_line=text.first_line,
             ):
                 output.append(records, asdict(state))
         if finish is not None and output.partial is not None:
@@ -163,7 +167,9 @@ def check_names(args: Any) -> None:
                 )
 
 
-def _prefixes(args: Any, text: InputText) -> InputText | None:
+def _prefixes(
+    args: Any, text: InputText, part: tuple[int, int] | None
+) -> InputText | None:
     """Opens --prefix_file, if given, and checks its number of lines."""
     from t2t_repro.translation.translation_files import InputText
 
@@ -174,7 +180,7 @@ def _prefixes(args: Any, text: InputText) -> InputText | None:
             "--prefix_file and --input_file are both standard input; name a file for "
             "one of them"
         )
-    prefixes = InputText(args.prefix_file)
+    prefixes = InputText(args.prefix_file, part, args.window)
     lines = prefixes.lines
     if lines is not None and text.lines is not None and lines != text.lines:
         raise UserError(
@@ -195,7 +201,7 @@ def _identity(
         "model": prepared.translator.fingerprint(),
     }
     flags = ["batch_size", "window", "scores", "nbest", "alignment", "alignment_layer"]
-    flags += ["unknown"]
+    flags += ["unknown", "shard_index", "num_shards"]
     identity |= {f"--{name}": getattr(args, name) for name in flags}
     identity["--xla"] = prepared.compiled
     search = asdict(prepared.lines.search)

@@ -43,6 +43,7 @@ def prepare(
     say: Callable[[str], None],
     vocab_file: Path | None = None,
     fingerprints: Mapping[str, str] | None = None,
+    workers: int = 1,
 ) -> PreparedData:
     """Builds the vocabulary and shards of a problem, or reuses existing ones.
 
@@ -57,6 +58,7 @@ def prepare(
         vocab_file: Existing vocabulary to use. Default: builds one.
         fingerprints: Precomputed fingerprints by split (see `fingerprint`); missing
             ones are computed.
+        workers: Number of processes that encode.
 
     Raises:
         UserError: If data that must be encoded cannot be read.
@@ -68,6 +70,7 @@ def prepare(
         say,
         vocab_file,
         _fingerprints(problem, fingerprints or {}),
+        workers=workers,
     )
     train, val = (splits[split] for split in ENCODED_SPLITS)
     folders = (directory / "train",)
@@ -80,6 +83,7 @@ def prepare_corpora(
     say: Callable[[str], None],
     vocab_file: Path | None,
     fingerprints: Mapping[str, str],
+    workers: int = 1,
 ) -> PreparedData:
     """Builds a common vocabulary and the shards of several corpora, or reuses them.
 
@@ -93,6 +97,7 @@ def prepare_corpora(
         say: Called with each log line.
         vocab_file: Existing vocabulary to use. Default: builds one.
         fingerprints: Fingerprints of the held-out splits.
+        workers: Number of processes that encode.
 
     Raises:
         UserError: If data that must be encoded cannot be read.
@@ -117,6 +122,7 @@ def prepare_corpora(
                 {**fingerprints, "train": corpus.fingerprint},
                 wanted=ENCODED_SPLITS if corpus is last else ("train",),
                 held_out=last.problem,
+                workers=workers,
             )
         )
     directory, tokenizer, splits = encoded[-1]

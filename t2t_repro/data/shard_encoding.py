@@ -1,85 +1,153 @@
-"""Encoding of text pairs on all cores, in order and in bounded memory."""
+"""Encoding of text pairs on all cores, in order, in bounded memory, by their words.
 
-from collections import deque
+Few words make up most of a text, so their ids are kept. SentencePiece's library takes
+several times as long for the same ids.
+"""
+
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
-from t2t_repro.system.cores import usable_cores
-from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.system.pool import map_in_order
+from t2t_repro.tokenizers.plain_tokenizer import (
+    EOS_ID,
+    PlainTokenizer,
+    SentencePieces,
+    Side,
+)
 
 PAIRS_PER_CALL = 4096
-EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"
+# Chunks that are encoded before other processes start, which takes about a second.
+_CHUNKS_ALONE = 16
+# Bounds of the memory for the words of a side: at most about 60 MB.
+_MOST_WORDS, _LONGEST_WORD = 1 << 18, 64
+_SPACE = "\u2581"  # A space in SentencePiece's models.
+# Results of the normalization rules of `vocabulary.build_vocabulary`, which replace
+# one character each.
+_LOSSLESS_RULES = "\ue000\ue001\0\ue000\ue002\0".encode()
 
-Encoded = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+
+class Chunk(NamedTuple):
+    """Sentence pairs of one shard."""
+
+    shard: int
+    pairs: list[tuple[str, str]]
 
 
-def encode_pairs(
-    pairs: Iterable[tuple[str, str]],
-    tokenizer: Tokenizer,
-    left_out: dict[str, list[int]],
-) -> Iterator[Encoded]:
+class EncodedChunk(NamedTuple):
+    """Encoded pairs of one shard.
+
+    Attributes:
+        shard: Number of the shard.
+        tokens: Ids (tokens,): each pair as source and target, both ending in EOS.
+        lengths: int32 (pairs, 2), source and target tokens, EOS included.
+    """
+
+    shard: int
+    tokens: npt.NDArray[np.integer]
+    lengths: npt.NDArray[np.int32]
+
+
+def encode_chunks(
+    chunks: Iterable[Chunk],
+    make_tokenizer: Callable[[], PlainTokenizer],
+    dtype: npt.DTypeLike,
+    workers: int = 1,
+) -> Iterator[EncodedChunk]:
     """Yields encoded chunks in order.
 
-    One thread per core encodes chunks in parallel, because the tokenizer's operations
-    release Python's global interpreter lock. Memory holds at most two chunks per core.
-
     Args:
-        pairs: Source and target lines.
-        tokenizer: Encodes both sides.
-        left_out: Line numbers (from 1) of skipped pairs by reason; updated in place.
+        chunks: Chunks of pairs.
+        make_tokenizer: Returns the tokenizer; called once in each process. It is
+            pickled if there are several.
+        dtype: Integer type of the ids.
+        workers: Number of processes that encode a large corpus; 1: only this one.
     """
-    texts = tf.TensorSpec([None], tf.string)
-
-    @tf.function(input_signature=[texts, texts], autograph=False)
-    def encode(sources: tf.Tensor, targets: tf.Tensor) -> tf.RaggedTensor:
-        sides = [tokenizer.encode(sources), tokenizer.target.encode(targets)]
-        # The rows alternate between source and target, the order of the shard files.
-        return tf.stack(sides, axis=1).merge_dims(0, 1)
-
-    # Trace in advance, because TensorFlow would count threads that wait for a trace as
-    # retracings and log a warning.
-    traced = encode.get_concrete_function()
-    workers = usable_cores()
-    pending: deque[Future[Encoded]] = deque()
-    numbered = enumerate(pairs, start=1)
-    with ThreadPoolExecutor(workers) as pool:
-        while chunk := list(islice(numbered, PAIRS_PER_CALL)):
-            nonempty = _drop_empty_pairs(chunk, left_out)
-            pending.append(pool.submit(_encode, traced, nonempty))
-            if len(pending) >= 2 * workers:
-                yield pending.popleft().result()
-        for future in pending:
-            yield future.result()
+    make, chunks = partial(_PairEncoder, make_tokenizer, dtype), iter(chunks)
+    yield from map(make(), islice(chunks, _CHUNKS_ALONE if workers > 1 else None))
+    yield from map_in_order(make, chunks, workers)
 
 
-def _drop_empty_pairs(
-    chunk: list[tuple[int, tuple[str, str]]], left_out: dict[str, list[int]]
-) -> list[tuple[str, str]]:
-    """Drops pairs with an empty side and records their numbers in `left_out`."""
-    pairs = []
-    for number, (source, target) in chunk:
-        if not source.strip():
-            left_out.setdefault(EMPTY_SOURCE, []).append(number)
-        elif not target.strip():
-            left_out.setdefault(EMPTY_TARGET, []).append(number)
-        else:
-            pairs.append((source, target))
-    return pairs
+class _PairEncoder:
+    """Encodes chunks of pairs in one process."""
+
+    def __init__(
+        self, make_tokenizer: Callable[[], PlainTokenizer], dtype: npt.DTypeLike
+    ) -> None:
+        tokenizer = make_tokenizer()
+        self._dtype: np.dtype[Any] = np.dtype(dtype)
+        self._source = self._target = _Words(tokenizer.source, self._dtype)
+        if tokenizer.target is not tokenizer.source:
+            self._target = _Words(tokenizer.target, self._dtype)
+
+    def __call__(self, chunk: Chunk) -> EncodedChunk:
+        rows = [
+            row
+            for source, target in chunk.pairs
+            for row in (self._source.encode(source), self._target.encode(target))
+        ]
+        lengths = np.fromiter(map(len, rows), np.int32) // self._dtype.itemsize
+        tokens = np.frombuffer(b"".join(rows), self._dtype)
+        return EncodedChunk(chunk.shard, tokens, lengths.reshape(-1, 2))
 
 
-def _encode(
-    encode: Callable[[tf.Tensor, tf.Tensor], tf.RaggedTensor],
-    pairs: list[tuple[str, str]],
-) -> Encoded:
-    """Returns ids int32 (tokens,) and lengths int32 (pairs, 2) of a chunk."""
-    if not pairs:
-        return np.zeros(0, np.int32), np.zeros((0, 2), np.int32)
-    sources, targets = zip(*pairs, strict=True)
-    ragged = encode(tf.constant(sources), tf.constant(targets))
-    sizes = ragged.row_lengths().numpy().astype(np.int32)
-    return ragged.flat_values.numpy(), sizes.reshape(len(pairs), 2)
+class _Words(dict[str, bytes]):
+    """Ids of words of one side; a missing word is encoded and kept."""
+
+    def __init__(self, side: Side, dtype: np.dtype[Any]) -> None:
+        super().__init__()
+        self._side, self._dtype = side, dtype
+        self._split = side.split
+        self._end = np.array(EOS_ID, dtype).tobytes()
+        if isinstance(side, SentencePieces) and _divides_at_spaces(side.contents):
+            self._split = _split_at_spaces
+            # The model encodes nothing for an empty word, between two spaces.
+            spaces = side.encode(" ")
+            self[""] = np.array(spaces[: len(spaces) // 2], dtype).tobytes()
+
+    def __missing__(self, word: str) -> bytes:
+        ids = np.array(self._side.encode(word), self._dtype).tobytes()
+        if len(self) < _MOST_WORDS and len(word) <= _LONGEST_WORD:
+            self[word] = ids
+        return ids
+
+    def encode(self, text: str) -> bytes:
+        """Returns the ids of a text, ending in EOS."""
+        return b"".join(map(self.__getitem__, self._split(text))) + self._end
+
+
+def _split_at_spaces(text: str) -> list[str]:
+    return text.split(" ")
+
+
+def _divides_at_spaces(model: bytes) -> bool:
+    """Returns whether a SentencePiece model encodes each word by itself.
+
+    Byte-pair encoding does if no piece continues after a space and if normalization
+    leaves spaces as they are. The best segmentation of a unigram model may depend on
+    the rounding of its sum over all words.
+    """
+    from sentencepiece import sentencepiece_model_pb2
+
+    # The module creates the class at import, where type checkers cannot see it.
+    message: Any = sentencepiece_model_pb2
+    proto = message.ModelProto.FromString(model)
+    rules, trainer = proto.normalizer_spec, proto.trainer_spec
+    # Compiled rules: the size of a trie of what they replace, the trie, the results.
+    compiled = rules.precompiled_charsmap
+    results = compiled[4 + int.from_bytes(compiled[:4], "little") :]
+    return bool(
+        trainer.model_type == trainer.BPE
+        and not trainer.treat_whitespace_as_suffix
+        and rules.add_dummy_prefix
+        and rules.escape_whitespaces
+        and not rules.remove_extra_whitespaces
+        and results in (b"", _LOSSLESS_RULES)
+        and not any(_SPACE in piece.piece[1:] for piece in proto.pieces)
+    )

@@ -1,118 +1,164 @@
-"""Writer of the files in a directory of shards."""
+"""Files of a split that is being encoded: shards, and at the end their manifest.
+
+Shards that an interrupted run, or another machine, has finished are kept.
+"""
 
 import io
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from t2t_repro.data import manifest
 from t2t_repro.data.manifest import DataFile, Manifest, Origin, ShardFiles, SkippedPairs
+from t2t_repro.data.shard_encoding import PAIRS_PER_CALL, Chunk, EncodedChunk
 from t2t_repro.data.skipped_pairs import write_skipped_pairs
 from t2t_repro.system.atomic_file import write_bytes_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.tokenizer import Tokenizer
 
+EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"
 _LISTED_PER_REASON = 20
 
 
 class ShardWriter:
-    """Collects encoded pairs and writes each shard when it is full.
+    """Divides the pairs of a split into shards and writes each shard when it is full.
 
-    Attributes:
-        left_out: Line numbers of the skipped pairs by reason.
+    Args:
+        directory: Existing folder for the files.
+        pairs_per_shard: Number of pairs in every shard except the last.
     """
 
-    def __init__(
-        self, directory: Path, split: str, vocab_size: int, pairs_per_shard: int
-    ) -> None:
-        """Creates a writer without pairs.
+    def __init__(self, directory: Path, pairs_per_shard: int) -> None:
+        self._directory = directory
+        self._pairs_per_shard = pairs_per_shard
+        self._pairs = 0  # Number of pairs with text on both sides.
+        self._left_out: dict[str, list[int]] = {}
+        self._waiting: list[EncodedChunk] = []
+
+    def missing_chunks(
+        self, pairs: Iterable[tuple[str, str]], part: tuple[int, int] = (0, 1)
+    ) -> Iterator[Chunk]:
+        """Yields the pairs of the shards that must be encoded.
 
         Args:
-            directory: Existing folder for the files.
-            split: Name of the split and prefix of the file names.
-            vocab_size: Number of ids. Ids take two bytes if it is at most 65,536, else
-                four.
-            pairs_per_shard: Number of pairs in every shard except the last.
+            pairs: All pairs of the split. Those with an empty side are skipped.
+            part: Index and number of the parts of a corpus; every n-th shard belongs
+                to the same part.
         """
-        self._directory = directory
-        self._split = split
-        self._dtype = np.uint16 if vocab_size <= 1 << 16 else np.int32
-        self._pairs_per_shard = pairs_per_shard
-        self._tokens: list[npt.NDArray[np.integer]] = []
-        self._lengths: list[npt.NDArray[np.int32]] = []
-        self._waiting = 0
-        self._written: list[int] = []  # Number of pairs in each written shard.
-        self._token_counts = np.zeros(2, np.int64)
-        self.left_out: dict[str, list[int]] = {}
+        chunk = Chunk(0, [])
+        wanted = False
+        for number, pair in enumerate(pairs, start=1):
+            if not pair[0].strip():
+                self._left_out.setdefault(EMPTY_SOURCE, []).append(number)
+                continue
+            if not pair[1].strip():
+                self._left_out.setdefault(EMPTY_TARGET, []).append(number)
+                continue
+            shard, place = divmod(self._pairs, self._pairs_per_shard)
+            self._pairs += 1
+            if place == 0:
+                chunk = Chunk(shard, [])
+                is_own = shard % part[1] == part[0]
+                wanted = is_own and not self._path(shard, "lengths").exists()
+            if wanted:
+                chunk.pairs.append(pair)
+                is_last = place == self._pairs_per_shard - 1
+                if is_last or len(chunk.pairs) == PAIRS_PER_CALL:
+                    yield chunk
+                    chunk = Chunk(shard, [])
+        if chunk.pairs:
+            yield chunk
 
-    def add(
-        self, tokens: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
-    ) -> None:
-        """Adds a chunk: ids int32 (tokens,), lengths int32 (pairs, 2)."""
-        self._token_counts += lengths.sum(axis=0, dtype=np.int64)
-        while len(lengths):
-            room = self._pairs_per_shard - self._waiting
-            cut = int(lengths[:room].sum())
-            self._tokens.append(tokens[:cut].astype(self._dtype))
-            self._lengths.append(lengths[:room])
-            self._waiting += len(lengths[:room])
-            tokens, lengths = tokens[cut:], lengths[room:]
-            if self._waiting == self._pairs_per_shard:
+    def add(self, chunks: Iterable[EncodedChunk]) -> None:
+        """Writes the shards of encoded chunks, which are in order."""
+        for chunk in chunks:
+            self._waiting.append(chunk)
+            pairs = sum(len(each.lengths) for each in self._waiting)
+            if pairs == self._pairs_per_shard:
                 self._write_shard()
-
-    def finish(self, origin: Origin, tokenizer: Tokenizer) -> Manifest:
-        """Writes the last shard and the manifest, and gives all shards final names.
-
-        Raises:
-            UserError: If no pair was added.
-        """
         if self._waiting:
             self._write_shard()
-        if not self._written:
+
+    def finish(
+        self, split: str, origin: Origin, vocabulary_fingerprint: str, vocab_size: int
+    ) -> Manifest:
+        """Writes the manifest and gives all shards final names.
+
+        Args:
+            split: Name of the split and prefix of the file names.
+            origin: Origin of the pairs.
+            vocabulary_fingerprint: SHA-256 of the vocabulary file.
+            vocab_size: Number of ids of the source.
+
+        Raises:
+            UserError: If no pair has text on both sides.
+        """
+        if not self._pairs:
             raise UserError(
                 f"{origin.description}: no pair has text on both sides; "
                 "check the problem's files"
             )
+        count = -(-self._pairs // self._pairs_per_shard)
+        tokens = np.zeros(2, np.int64)
+        shards = []
+        for shard in range(count):
+            lengths = np.load(self._path(shard, "lengths"))
+            tokens += lengths.sum(axis=0, dtype=np.int64)
+            files = [
+                DataFile.from_path(
+                    self._path(shard, kind).rename(
+                        self._directory
+                        / f"{split}-{shard:05d}-of-{count:05d}.{kind}.npy"
+                    )
+                )
+                for kind in ("tokens", "lengths")
+            ]
+            shards.append(ShardFiles(len(lengths), *files))
         contents = Manifest(
-            split=self._split,
+            split=split,
             origin=origin,
-            vocabulary_fingerprint=tokenizer.fingerprint,
-            vocab_size=int(tokenizer.vocab_size),
-            pairs=sum(self._written),
-            source_tokens=int(self._token_counts[0]),
-            target_tokens=int(self._token_counts[1]),
+            vocabulary_fingerprint=vocabulary_fingerprint,
+            vocab_size=vocab_size,
+            pairs=self._pairs,
+            source_tokens=int(tokens[0]),
+            target_tokens=int(tokens[1]),
             left_out={
                 reason: SkippedPairs(len(numbers), numbers[:_LISTED_PER_REASON])
-                for reason, numbers in self.left_out.items()
+                for reason, numbers in self._left_out.items()
             },
-            shards=[self._rename_shard(shard) for shard in range(len(self._written))],
+            shards=shards,
         )
-        write_skipped_pairs(self._directory, self.left_out)
+        for path in self._directory.glob(".*.tmp"):
+            path.unlink()  # A run that was killed has left it.
+        write_skipped_pairs(self._directory, self._left_out)
         path = self._directory / manifest.MANIFEST_FILE
         path.write_text(contents.to_json(), encoding="utf-8")
         return contents
 
-    def _write_shard(self) -> None:
-        """Writes the collected pairs under a temporary name.
+    def _path(self, shard: int, kind: str) -> Path:
+        """Returns the temporary path of a file of a shard.
 
         The final name includes the number of shards, which is not known yet.
         """
-        stem = self._directory / f"{len(self._written):05d}"
-        for suffix, parts in (("tokens", self._tokens), ("lengths", self._lengths)):
+        return self._directory / f"{shard:05d}.{kind}.npy"
+
+    def _write_shard(self) -> None:
+        """Writes the waiting chunks; a shard is whole when its lengths exist."""
+        shard = self._waiting[0].shard
+        arrays: dict[str, list[npt.NDArray[Any]]] = {
+            "tokens": [chunk.tokens for chunk in self._waiting],
+            "lengths": [chunk.lengths for chunk in self._waiting],
+        }
+        self._waiting = []
+        for kind, parts in arrays.items():
             # Writing with `np.save` would hide that the disk is full.
             contents = io.BytesIO()
             np.save(contents, np.concatenate(parts))
-            path = stem.with_suffix(f".{suffix}.npy")
-            write_bytes_atomically(path, contents.getvalue())
-        self._written.append(self._waiting)
-        self._tokens, self._lengths, self._waiting = [], [], 0
+            write_bytes_atomically(self._path(shard, kind), contents.getvalue())
 
-    def _rename_shard(self, shard: int) -> ShardFiles:
-        """Renames the files of a shard to their final names; returns their hashes."""
-        files = {}
-        for suffix in ("tokens", "lengths"):
-            name = f"{self._split}-{shard:05d}-of-{len(self._written):05d}.{suffix}.npy"
-            path = self._directory / f"{shard:05d}.{suffix}.npy"
-            files[suffix] = DataFile.from_path(path.rename(self._directory / name))
-        return ShardFiles(self._written[shard], files["tokens"], files["lengths"])
+
+def whole_shards(directory: Path) -> list[Path]:
+    """Returns a file of each shard in the folder of an unfinished split."""
+    return sorted(directory.glob("[0-9]*.lengths.npy"))

@@ -9,7 +9,10 @@ The directory of a split is written atomically and contains:
 - `skipped_pairs.tsv`: pairs that were not encoded.
 """
 
-from collections.abc import Iterable
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -19,11 +22,15 @@ import numpy.typing as npt
 from t2t_repro.data import manifest
 from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import DataFile, Manifest, Origin
-from t2t_repro.data.shard_encoding import encode_pairs
-from t2t_repro.data.shard_writer import ShardWriter
-from t2t_repro.system.atomic_dir import whole_folder
+from t2t_repro.data.shard_encoding import Chunk, encode_chunks
+from t2t_repro.data.shard_writer import ShardWriter, whole_shards
+from t2t_repro.system.atomic_dir import put_in_place
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
+
+PAIRS_PER_SHARD = 500_000  # Limits the memory.
+_UNFINISHED = ".unfinished-"
+"""Beginning of the name of a folder with the shards of an unfinished split."""
 
 
 def write_shards(
@@ -33,11 +40,14 @@ def write_shards(
     split: str,
     origin: Origin,
     *,
-    pairs_per_shard: int = 500_000,
+    pairs_per_shard: int = PAIRS_PER_SHARD,
+    workers: int = 1,
 ) -> Manifest:
-    """Encodes a split on all cores and writes its shards, replacing existing ones.
+    """Encodes a split and writes its shards, replacing existing ones.
 
-    Pairs with an empty side are skipped and listed in `skipped_pairs.tsv`.
+    Pairs with an empty side are skipped and listed in `skipped_pairs.tsv`. If the call
+    is interrupted, the next one keeps the shards that are whole. The files do not
+    depend on interruptions or on `workers`.
 
     Args:
         pairs: Source and target lines.
@@ -45,8 +55,8 @@ def write_shards(
         directory: Folder of the split; it is created.
         split: Name of the split and prefix of the file names.
         origin: Origin of the pairs.
-        pairs_per_shard: Number of pairs in every shard except the last; limits the
-            memory.
+        pairs_per_shard: Number of pairs in every shard except the last.
+        workers: Number of processes that encode.
 
     Raises:
         UserError: If all pairs are skipped, or `directory` has other files than shards.
@@ -57,12 +67,78 @@ def write_shards(
             f"{directory} contains no shards and will not be replaced: choose another "
             "directory, or delete it"
         )
-    with whole_folder(directory) as temporary:
-        ids = max(tokenizer.vocab_size, tokenizer.target.vocab_size)
-        writer = ShardWriter(temporary, split, ids, pairs_per_shard)
-        for encoded in encode_pairs(pairs, tokenizer, writer.left_out):
-            writer.add(*encoded)
-        return writer.finish(origin, tokenizer)
+    with _unfinished_folder(directory, tokenizer, origin, pairs_per_shard) as folder:
+        writer = ShardWriter(folder, pairs_per_shard)
+        _encode(writer, writer.missing_chunks(pairs), tokenizer, workers)
+        fingerprint, size = tokenizer.fingerprint, int(tokenizer.vocab_size)
+        contents = writer.finish(split, origin, fingerprint, size)
+        put_in_place(folder, directory)
+    return contents
+
+
+def write_part(
+    pairs: Iterable[tuple[str, str]],
+    tokenizer: Tokenizer,
+    directory: Path,
+    origin: Origin,
+    part: tuple[int, int],
+    *,
+    pairs_per_shard: int = PAIRS_PER_SHARD,
+    workers: int = 1,
+) -> int:
+    """Encodes every n-th shard of a split, for a later call of `write_shards`.
+
+    Several machines that share a folder can call it at the same time.
+
+    Args:
+        pairs: Source and target lines.
+        tokenizer: Encodes both sides.
+        directory: Folder of the split, which stays as it is.
+        origin: Origin of the pairs.
+        part: Index of the part, from 0, and number of parts.
+        pairs_per_shard: Number of pairs in every shard except the last.
+        workers: Number of processes that encode.
+
+    Returns:
+        The number of shards that are whole, of all parts.
+    """
+    with _unfinished_folder(directory, tokenizer, origin, pairs_per_shard) as folder:
+        writer = ShardWriter(folder, pairs_per_shard)
+        _encode(writer, writer.missing_chunks(pairs, part), tokenizer, workers)
+        return len(whole_shards(folder))
+
+
+def _encode(
+    writer: ShardWriter, chunks: Iterable[Chunk], tokenizer: Tokenizer, workers: int
+) -> None:
+    """Encodes chunks and writes their shards; ids take two bytes if they fit."""
+    ids = max(tokenizer.vocab_size, tokenizer.target.vocab_size)
+    dtype = np.uint16 if ids <= 1 << 16 else np.int32
+    writer.add(encode_chunks(chunks, tokenizer.plain, dtype, workers))
+
+
+@contextmanager
+def _unfinished_folder(
+    directory: Path, tokenizer: Tokenizer, origin: Origin, pairs_per_shard: int
+) -> Iterator[Path]:
+    """Yields the folder for the files of a split, which keeps whole shards.
+
+    Shards of other data or of another vocabulary are deleted. If the block ends without
+    a whole shard, the folder is deleted.
+    """
+    parts = origin.fingerprint, tokenizer.fingerprint, str(pairs_per_shard)
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    prefix = f"{_UNFINISHED}{directory.name}-"
+    folder = directory.with_name(f"{prefix}{key}")
+    for other in directory.parent.glob(f"{prefix}*"):
+        if other != folder:
+            shutil.rmtree(other)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    finally:
+        if not whole_shards(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def load_shards(

@@ -1,15 +1,18 @@
 """Encoding of the splits of a problem: vocabulary, shards and checks of the text."""
 
+import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from pathlib import Path
 
 from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import MANIFEST_FILE, Manifest, Origin
-from t2t_repro.data.shards import load_shards, write_shards
+from t2t_repro.data.shards import load_shards, write_part, write_shards
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.checks import Checks
 from t2t_repro.problems.problem import Problem
@@ -40,6 +43,7 @@ def encode_splits(
     fingerprints: Mapping[str, str],
     wanted: Sequence[str] = ENCODED_SPLITS,
     held_out: Problem | None = None,
+    workers: int = 1,
 ) -> tuple[Path, Tokenizer, dict[str, EncodedPairs]]:
     """Builds the vocabulary and shards of some splits, or reuses existing ones.
 
@@ -53,6 +57,7 @@ def encode_splits(
         wanted: Splits to encode; without any, only the vocabulary is built.
         held_out: Source of the splits that the training split is compared with.
             Default: `problem`.
+        workers: Number of processes that encode.
 
     Returns:
         The folder of the vocabulary and the shards, the tokenizer, and the encoded
@@ -61,23 +66,11 @@ def encode_splits(
     Raises:
         UserError: If data that must be encoded cannot be read.
     """
-    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
-    vocabulary += _piece_options(hparams).label
-    given = None
-    if vocab_file is not None:
-        if vocab_file.exists() and not vocab_file.is_file():
-            kind = "folder" if vocab_file.is_dir() else "pipe or device"
-            raise UserError(f"--vocab_file {vocab_file} is a {kind}; specify a file")
-        vocabulary = load_tokenizer(vocab_file).fingerprint[:12]
-        # The file may be in the folder that is rebuilt.
-        given = vocab_file.suffix, vocab_file.read_bytes()
-    languages = f"{problem.source_lang}-{problem.target_lang}"
-    directory = data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
-    job = _Preparation(problem, hparams, directory, fingerprints, say, wanted)
+    given = _read_vocabulary(vocab_file)
+    directory = _name_folder(problem, hparams, data_dir, given)
+    job = _Preparation(problem, hparams, directory, fingerprints, say, wanted, workers)
     data_dir.mkdir(parents=True, exist_ok=True)
-    waiting = f"waiting for another process that prepares data in {data_dir}"
-    # Several training runs may share the folder.
-    with exclusive_lock(data_dir, lambda: say(waiting)), _folder(directory):
+    with _lock(data_dir, say), _folder(directory):
         splits = job.usable_shards()
         tokenizer = job.vocabulary(given)
         warnings = job.read_warnings()
@@ -104,6 +97,79 @@ def encode_splits(
         for warning in warnings or ():
             say(f"warning: {warning}")
     return directory, tokenizer, splits
+
+
+def encode_part(
+    problem: Problem,
+    hparams: HParams,
+    data_dir: Path,
+    say: Callable[[str], None],
+    vocab_file: Path | None,
+    part: tuple[int, int],
+    workers: int = 1,
+) -> int:
+    """Encodes every n-th training shard, for a later call of `encode_splits`.
+
+    Several machines that share `data_dir` can call it at the same time.
+
+    Args:
+        problem: The corpus.
+        hparams: Kind and size of the vocabulary.
+        data_dir: Folder of the data.
+        say: Called with each log line.
+        vocab_file: Existing vocabulary to use. Default: the first machine builds one.
+        part: Index of the part, from 0, and number of parts.
+        workers: Number of processes that encode.
+
+    Returns:
+        The number of training shards that are whole, of all parts.
+
+    Raises:
+        UserError: If the training text cannot be read.
+    """
+    given = _read_vocabulary(vocab_file)
+    directory = _name_folder(problem, hparams, data_dir, given)
+    fingerprints, wanted = {"train": problem.fingerprint()}, ("train",)
+    job = _Preparation(problem, hparams, directory, fingerprints, say, wanted, workers)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with _lock(data_dir, say), _folder(directory):
+        tokenizer = job.vocabulary(given)
+    return job.encode_part(tokenizer, part)
+
+
+def _read_vocabulary(path: Path | None) -> tuple[str, bytes] | None:
+    """Returns the suffix and the contents of an existing vocabulary file.
+
+    The file may be in the folder that is rebuilt.
+    """
+    if path is None:
+        return None
+    if path.exists() and not path.is_file():
+        kind = "folder" if path.is_dir() else "pipe or device"
+        raise UserError(f"--vocab_file {path} is a {kind}; specify a file")
+    load_tokenizer(path)  # Raises an error if the file is damaged.
+    return path.suffix, path.read_bytes()
+
+
+def _name_folder(
+    problem: Problem,
+    hparams: HParams,
+    data_dir: Path,
+    given: tuple[str, bytes] | None,
+) -> Path:
+    """Returns the folder of a problem's vocabulary and shards."""
+    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
+    vocabulary += _piece_options(hparams).label
+    if given is not None:
+        vocabulary = hashlib.sha256(given[1]).hexdigest()[:12]
+    languages = f"{problem.source_lang}-{problem.target_lang}"
+    return data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
+
+
+def _lock(data_dir: Path, say: Callable[[str], None]) -> AbstractContextManager[bool]:
+    """Locks a folder of data, which several training runs may share."""
+    waiting = f"waiting for another process that prepares data in {data_dir}"
+    return exclusive_lock(data_dir, lambda: say(waiting))
 
 
 def _piece_options(hparams: HParams) -> PieceOptions:
@@ -134,6 +200,7 @@ class _Preparation:
     fingerprints: Mapping[str, str]
     say: Callable[[str], None]
     wanted: Sequence[str]
+    workers: int
 
     def read_warnings(self) -> list[str] | None:
         """Returns the warnings saved for this data, or None if it was not checked."""
@@ -212,27 +279,49 @@ class _Preparation:
         self, split: str, pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer
     ) -> EncodedPairs:
         """Encodes a split, reports skipped pairs and returns the shards."""
+        origin, folder = self._describe(split), self.directory / split
+        counted = self._report_progress(split, pairs)
+        manifest = write_shards(
+            counted, tokenizer, folder, split, origin, workers=self.workers
+        )
+        self.say(_summary(manifest))
+        return load_shards(folder)
+
+    def encode_part(self, tokenizer: Tokenizer, part: tuple[int, int]) -> int:
+        """Encodes a part of the training shards; returns the number of whole ones."""
+        origin = self._describe("train")
+        counted = self._report_progress("train", self.problem.pairs("train"))
+        folder = self.directory / "train"
+        return write_part(
+            counted, tokenizer, folder, origin, part, workers=self.workers
+        )
+
+    def _describe(self, split: str) -> Origin:
+        """Prints what is encoded and returns it."""
         problem = self.problem
         description = problem.description(split)
         self.say(f"encoding {problem.name} {split}: {description}")
-        origin = Origin(
+        return Origin(
             problem.name,
             self.fingerprints[split],
             description,
             problem.source_lang,
             problem.target_lang,
         )
-        folder, counted = self.directory / split, self._report_progress(pairs)
-        self.say(_summary(write_shards(counted, tokenizer, folder, split, origin)))
-        return load_shards(folder)
 
     def _report_progress(
-        self, pairs: Iterable[tuple[str, str]]
+        self, split: str, pairs: Iterable[tuple[str, str]]
     ) -> Iterator[tuple[str, str]]:
         """Yields the pairs; reports their number every `_PROGRESS_PAIRS` pairs."""
+        began, total = time.monotonic(), self.problem.count(split)
         for number, pair in enumerate(pairs, 1):
             if number % _PROGRESS_PAIRS == 0:
-                self.say(f"  {number:,} pairs")
+                speed = number / (time.monotonic() - began)
+                line = f"  {number:,} pairs  {speed:,.0f} pairs/s"
+                if total is not None:
+                    left = timedelta(seconds=round((total - number) / speed))
+                    line += f"  ETA {left}"
+                self.say(line)
             yield pair
 
 

@@ -95,7 +95,8 @@ class Checks:
                 self._duplicates.add(pair)
             source.add(pair[0])
             target.add(pair[1])
-            self._equal["train"] += _count_equal([pair])
+            if pair[0] == pair[1]:
+                self._equal["train"] += _count_equal([pair])
             yield pair
 
     def findings(self) -> list[str]:

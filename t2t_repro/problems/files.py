@@ -87,8 +87,13 @@ class FilesProblem(Problem):
                         pass
             return "; ".join(self._summaries[path] for path in files)
         source, target = self._paths(split)
-        lines = self._lines.get(split) or sum(1 for _ in iterate_lines(source))
-        return f"{source.name} and {target.name}, {lines:,} lines"
+        if split not in self._lines:
+            self._lines[split] = sum(1 for _ in iterate_lines(source))
+        return f"{source.name} and {target.name}, {self._lines[split]:,} lines"
+
+    def count(self, split: str) -> int | None:
+        """Returns the number of lines of a split that was read to the end."""
+        return self._lines.get(split)
 
     def fingerprint(self) -> str:
         """Returns a hash of the languages and of the training files' bytes."""

@@ -46,6 +46,10 @@ class Problem(ABC):
         """Returns a short description of a split, e.g. its name and size."""
         return f"{self.name}, {split}"
 
+    def count(self, split: str) -> int | None:
+        """Returns the number of pairs of a split, or None if it is not yet known."""
+        return None
+
     def fingerprint(self) -> str:
         """Returns a string that identifies the training data.
 

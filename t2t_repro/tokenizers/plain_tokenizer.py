@@ -32,16 +32,25 @@ _UNDEFINED = chr(0x3013)
 _LABEL = r"^>>[^<>\t\n\f\r ]+<<"
 
 
-class _Side(Protocol):
+class Side(Protocol):
     """Vocabulary of one side; ids are between EOS and `size`."""
 
     size: int
 
-    def encode(self, text: str) -> list[int]: ...
+    def split(self, text: str) -> list[str]:
+        """Splits a text into words whose ids do not depend on each other."""
+        return [text]
 
-    def decode(self, ids: list[int]) -> str: ...
+    def encode(self, text: str) -> list[int]:
+        """Returns the ids of a text of any length, or of one of its words."""
+        ...
+
+    def decode(self, ids: list[int]) -> str:
+        """Returns the text of ids."""
+        ...
 
     def note(self, text: str) -> str:
+        """Returns a note about a text's label, "" without one."""
         return ""
 
 
@@ -51,23 +60,27 @@ class PlainTokenizer:
     Args:
         source: Vocabulary of the source.
         target: Vocabulary of the target.
+
+    Attributes:
+        source: Vocabulary of the source.
+        target: Vocabulary of the target.
     """
 
-    def __init__(self, source: _Side, target: _Side) -> None:
-        self._source, self._target = source, target
+    def __init__(self, source: Side, target: Side) -> None:
+        self.source, self.target = source, target
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Numbers of ids of source and target."""
-        return self._source.size, self._target.size
+        return self.source.size, self.target.size
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a source text, EOS included; only EOS for a blank text."""
-        return self._encode(self._source, text)
+        return self._encode(self.source, text)
 
     def encode_target(self, text: str) -> list[int]:
         """Returns the ids of a translation, EOS included."""
-        return self._encode(self._target, text)
+        return self._encode(self.target, text)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the translation before the first EOS, with spaces for line breaks.
@@ -75,15 +88,15 @@ class PlainTokenizer:
         Padding and ids outside of the vocabulary are ignored.
         """
         before_end = itertools.takewhile(lambda each: each != EOS_ID, map(int, ids))
-        inside = [each for each in before_end if PAD_ID < each < self._target.size]
-        return re.sub("[\r\n]", " ", self._target.decode(inside))
+        inside = [each for each in before_end if PAD_ID < each < self.target.size]
+        return re.sub("[\r\n]", " ", self.target.decode(inside))
 
     def note(self, text: str) -> str:
         """Returns a note about a label that selects no language, "" without one."""
-        return self._source.note(text)
+        return self.source.note(text)
 
     @staticmethod
-    def _encode(side: _Side, text: str) -> list[int]:
+    def _encode(side: Side, text: str) -> list[int]:
         text = text[:_MOST_CHARACTERS]
         return [*(side.encode(text) if text.strip() else []), EOS_ID]
 
@@ -106,9 +119,14 @@ def load(path: str | os.PathLike[str]) -> PlainTokenizer:
     if path.suffix not in _SIDES:
         raise ValueError(f"{path} does not end in {', '.join(_SIDES)}")
     try:
-        return PlainTokenizer(*_SIDES[path.suffix](path.read_bytes()))
+        return parse(path.read_bytes(), path.suffix)
     except (RuntimeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not a vocabulary, or damaged: {error}") from None
+
+
+def parse(contents: bytes, suffix: str) -> PlainTokenizer:
+    """Creates the tokenizer of the contents of a valid vocabulary file."""
+    return PlainTokenizer(*_SIDES[suffix](contents))
 
 
 def pad(rows: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -124,7 +142,7 @@ def is_alphanumeric(character: str) -> bool:
 
 def split_runs(text: str) -> list[str]:
     """Splits a text into alternating runs of alphanumeric and other characters."""
-    return ["".join(run) for _, run in itertools.groupby(text, is_alphanumeric)]
+    return re.findall(r"[^\W_]+|[\W_]+", text)
 
 
 def split_words(text: str) -> list[str]:
@@ -187,7 +205,7 @@ def unquote(line: str) -> str:
     return piece[1:-1] if is_quoted else piece
 
 
-class _WordPieces(_Side):
+class _WordPieces(Side):
     """tensor2tensor's word pieces."""
 
     def __init__(self, contents: bytes) -> None:
@@ -201,11 +219,13 @@ class _WordPieces(_Side):
             raise ValueError("pieces of escapes are missing")
         self._longest = max(map(len, self._ids))
 
+    def split(self, text: str) -> list[str]:
+        # `WordPieceTokenizer` keeps spaces if the vocabulary lacks their piece.
+        return split_words(text) if " " in self._alphabet else split_runs(text)
+
     def encode(self, text: str) -> list[int]:
         ids = []
-        # `WordPieceTokenizer` keeps spaces if the vocabulary lacks their piece.
-        split = split_words if " " in self._alphabet else split_runs
-        for word in split(text):
+        for word in self.split(text):
             spelled = spell_word(word, self._alphabet)
             starts = [*piece_starts(spelled, self._ids, self._longest), len(spelled)]
             ids += [self._ids[spelled[a:b]] for a, b in itertools.pairwise(starts)]
@@ -222,23 +242,26 @@ class _WordPieces(_Side):
         return text
 
 
-class _SentencePieces(_Side):
-    """Pieces of a SentencePiece model."""
+class SentencePieces(Side):
+    """Pieces of a SentencePiece model, which is in `contents`."""
 
     def __init__(self, contents: bytes) -> None:
         from sentencepiece import SentencePieceProcessor
 
+        self.contents = contents
         self._model = SentencePieceProcessor(model_proto=contents)
         self.size = self._model.vocab_size()
 
     def encode(self, text: str) -> list[int]:
+        """Returns the ids of a text."""
         return [int(each) for each in self._model.encode(text)]
 
     def decode(self, ids: list[int]) -> str:
+        """Returns the text of ids."""
         return str(self._model.decode(ids))
 
 
-class _MarianPieces(_Side):
+class _MarianPieces(Side):
     """Pieces of a SentencePiece model, or of subword-nmt, that a vocabulary numbers."""
 
     def __init__(
@@ -294,15 +317,15 @@ class _MarianPieces(_Side):
         return "" if known else f"label that is not in the vocabulary: {label[0]}"
 
 
-def _word_pieces(contents: bytes) -> tuple[_Side, _Side]:
+def _word_pieces(contents: bytes) -> tuple[Side, Side]:
     return (_WordPieces(contents),) * 2
 
 
-def _sentence_pieces(contents: bytes) -> tuple[_Side, _Side]:
-    return (_SentencePieces(contents),) * 2
+def _sentence_pieces(contents: bytes) -> tuple[Side, Side]:
+    return (SentencePieces(contents),) * 2
 
 
-def _marian_pieces(contents: bytes) -> tuple[_Side, _Side]:
+def _marian_pieces(contents: bytes) -> tuple[Side, Side]:
     fields = json.loads(contents)
     source, target = fields["source_pieces"], fields["target_pieces"]
     labels = fields.get("labels", True)

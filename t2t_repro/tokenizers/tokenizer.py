@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
 import sys
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -62,6 +63,12 @@ class Tokenizer(tf.Module):
     def target_vocab_size(self) -> int | None:
         """Size of the target vocabulary; None: both sides share a vocabulary."""
         return None
+
+    @property
+    def plain(self) -> Callable[[], plain_tokenizer.PlainTokenizer]:
+        """Function that creates this tokenizer without TensorFlow; can be pickled."""
+        suffix = os.path.splitext(self.file_name)[1]
+        return functools.partial(plain_tokenizer.parse, self._contents, suffix)
 
     @property
     @abstractmethod

@@ -18,6 +18,7 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.problems.corpora import JointCorpora
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
+from t2t_repro.system.cores import usable_cores
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.malloc import keep_freed_memory
 from t2t_repro.training import announcements, compilation, compile_cache, devices
@@ -117,9 +118,10 @@ def _prepare(
     run: Run, vocab_file: Path | None, fingerprints: dict[str, str]
 ) -> PreparedData:
     """Prepares the data of the run; see `prepare`."""
+    workers = usable_cores()
     if run.corpora:
         return prepare_corpora(
-            run.corpora, run.hparams, run.log, vocab_file, fingerprints
+            run.corpora, run.hparams, run.log, vocab_file, fingerprints, workers
         )
     return prepare(
         run.problem,
@@ -128,6 +130,7 @@ def _prepare(
         run.log,
         vocab_file=vocab_file,
         fingerprints=fingerprints,
+        workers=workers,
     )
 
 

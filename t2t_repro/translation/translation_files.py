@@ -46,21 +46,29 @@ class InputText:
 
     Args:
         name: File, or "-" for standard input.
+        part: Index of a part of the lines, from 0, and number of parts; None: all.
+        window: Number of lines of which a part has a multiple, except at the end.
 
     Attributes:
-        lines: Number of lines; None for a pipe or a terminal.
-        fingerprint: SHA-256 of the lines; None for a pipe or a terminal.
+        first_line: Number of the first line of the part, from 0.
+        lines: Number of lines of the part; None for a pipe or a terminal.
+        fingerprint: SHA-256 of all lines; None for a pipe or a terminal.
 
     Raises:
-        UserError: The file cannot be read or is not UTF-8.
+        UserError: The file cannot be read or is not UTF-8, or a pipe is to be divided.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, name: str, part: tuple[int, int] | None = None, window: int = 1
+    ) -> None:
         self.name = name
         self.lines: int | None = None
         self.fingerprint: str | None = None
         self._start: int | None = None
+        self.first_line, self._end = 0, sys.maxsize
         if not self._is_file():
+            if part is not None:
+                raise UserError("--shard_index needs --input_file, not a pipe")
             return
         if name == "-":
             self._start = sys.stdin.buffer.tell()
@@ -70,6 +78,11 @@ class InputText:
             self.lines += 1
             digest.update(line.encode() + b"\n")
         self.fingerprint = digest.hexdigest()
+        if part is not None:
+            windows = -(-self.lines // window)
+            begin, end = (windows * (part[0] + n) // part[1] * window for n in (0, 1))
+            self.first_line, self._end = begin, min(end, self.lines)
+            self.lines = self._end - begin
 
     def read(self) -> Iterator[str]:
         """Yields the lines, without line ends.
@@ -78,10 +91,11 @@ class InputText:
             UserError: The file cannot be read, is not UTF-8, or has changed.
         """
         digest = hashlib.sha256()
-        for line in self._read_once():
+        for number, line in enumerate(self._read_once()):
             if self.fingerprint is not None:
                 digest.update(line.encode() + b"\n")
-            yield line
+            if self.first_line <= number < self._end:
+                yield line
         if self.fingerprint not in (None, digest.hexdigest()):
             raise UserError(
                 f"{self.name} changed while it was translated; run the command again"
@@ -216,6 +230,7 @@ def translate_windows(
     progress: Progress = None,
     prefixes: Iterable[str] | None = None,
     align: Align | None = None,
+    first_line: int = 0,
 ) -> Iterator[str]:
     """Translates a text, or the rest of it.
 
@@ -230,6 +245,7 @@ def translate_windows(
         progress: As in `Translator.translate_window`.
         prefixes: Prefixes of all translations; None for no prefixes.
         align: Function that aligns words; None for no alignment.
+        first_line: Number of the first line, for `record`.
 
     Yields:
         The formatted translations of each window. They do not depend on where the
@@ -251,7 +267,7 @@ def translate_windows(
             translations = translator.translate_window(part, batch_size, report, starts)
         if align is not None:
             translations = align(part, translations)
-        numbered = enumerate(translations, state.lines)
+        numbered = enumerate(translations, first_line + state.lines)
         text = "".join(record(n, translation) for n, translation in numbered)
         state.add(translations)
         yield text

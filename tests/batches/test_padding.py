@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.batches.batching import BatchingConfig, plan_epoch
-from t2t_repro.data.shard_encoding import encode_pairs
+from t2t_repro.data.shard_encoding import Chunk, encode_chunks
 from t2t_repro.hparams import HParams
 from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -72,8 +72,9 @@ def tokenizer(corpora, tmp_path_factory):
 @pytest.fixture(scope="module", params=STEMS)
 def lengths(request, corpora, tokenizer):
     """Lengths of a corpus in tokens, int32 (pairs, 2)."""
-    chunks = encode_pairs(corpora[request.param], tokenizer, {})
-    return np.concatenate([chunk_lengths for _, chunk_lengths in chunks])
+    chunks = [Chunk(0, corpora[request.param])]
+    (encoded,) = encode_chunks(chunks, tokenizer.plain, np.int32)
+    return encoded.lengths
 
 
 @pytest.mark.medium

@@ -1,6 +1,7 @@
 """Tests of the command `datagen`."""
 
 import json
+import shutil
 
 import pytest
 
@@ -34,6 +35,35 @@ def test_datagen_writes_files_that_training_reuses(arguments, tmp_path):
     assert last == (
         f"{folder} is ready: vocabulary of 300, 60 training pairs, 5 validation pairs"
     )
+
+
+def read_files(folder):
+    """Returns the contents of all files in a folder, by name."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.name: path.read_bytes() for path in files}
+
+
+@pytest.mark.medium
+def test_parts_of_two_machines_are_the_files_of_one(arguments, tmp_path):
+    folder = tmp_path / "data" / "encoded"
+    results = [
+        run_command.run(
+            "datagen", *arguments, "--shard_index", part, "--num_shards", "2"
+        )
+        for part in "10"
+    ]
+    assert [result.status for result in results] == [0, 0]
+    assert results[0].out.startswith("building a vocabulary")
+    assert results[0].out.endswith(
+        "--shard_index 1 is done; 0 shards of all parts are ready: after the last "
+        "part, run the command without both flags\n"
+    )
+    assert "reusing" in results[1].out and "; 1 shard of all" in results[1].out
+    assert run_command.run("datagen", *arguments).status == 0
+    joined = read_files(folder)
+    shutil.rmtree(folder)
+    assert run_command.run("datagen", *arguments).status == 0
+    assert read_files(folder) == joined
 
 
 @pytest.mark.parametrize(

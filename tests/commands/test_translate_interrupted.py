@@ -42,6 +42,25 @@ def whole(trained, many):
     return translation
 
 
+def test_parts_of_a_file_are_those_of_the_whole_translation(trained, many, whole):
+    nbest = ("--nbest", "2", "--beam_size", "2")
+    for flags in ((), nbest):
+        parts = []
+        for part in range(3):
+            target = many.with_name(f"part{part}")
+            division = ("--shard_index", str(part), "--num_shards", "3")
+            names = files(many.parent, target)
+            result = translate(trained, *names, *SMALL_WINDOWS, *division, *flags)
+            assert result == (0, "", "")
+            parts.append(target.read_bytes())
+        if flags:
+            target = many.with_name("nbest.de")
+            names = files(many.parent, target)
+            translate(trained, *names, *SMALL_WINDOWS, *flags)
+            whole = target.read_bytes()
+        assert all(parts) and b"".join(parts) == whole
+
+
 def files(folder, target):
     return ("--input_file", str(folder / "in.en"), "--output_file", str(target))
 

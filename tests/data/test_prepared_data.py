@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -240,7 +241,8 @@ def test_progress_is_reported_while_encoding(run, monkeypatch):
     monkeypatch.setattr(split_encoding, "_PROGRESS_PAIRS", 10)
     shutil.rmtree(run.folder / "train")
     run()
-    assert "  60 pairs" in run.log
+    pattern = r"  60 pairs  [\d,]+ pairs/s  ETA 0:00:00"
+    assert any(re.fullmatch(pattern, line) for line in run.log)
 
 
 def test_manifests_contain_the_origin_of_the_splits(original):

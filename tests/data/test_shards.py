@@ -1,37 +1,23 @@
 """Writing and reading of shards; rejection of damaged files."""
 
+import dataclasses
+import functools
 import hashlib
+import itertools
 import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_repro.data import shard_encoding
 from t2t_repro.data.manifest import Origin
-from t2t_repro.data.shards import load_shards, write_shards
+from t2t_repro.data.shards import load_shards, write_part, write_shards
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.plain_tokenizer import PlainTokenizer
+from tests.data.code_points import CodePoints, CodePointTokenizer
 
 ORIGIN = Origin("files", "data-1", "train.en and train.de", "en", "de")
 PAIRS = [("a b", "ä"), ("", "x"), ("c", " "), ("d e f", "g h"), ("é", "i j k l")]
-
-
-class CodePointTokenizer:
-    """Tokenizer with one token per character: code point + 2; EOS at the end."""
-
-    def __init__(self, vocab_size=60_000, fingerprint="vocabulary-1"):
-        self.vocab_size = vocab_size
-        self.fingerprint = fingerprint
-
-    def encode(self, text):
-        """Encodes string (batch,) to ragged int32 (batch, None)."""
-        points = tf.strings.unicode_decode(text, "UTF-8") + 2
-        return tf.concat([points, tf.ones_like(points[:, :1])], axis=1)
-
-    @property
-    def target(self):
-        """Tokenizer of the targets."""
-        return self
 
 
 def ids(text):
@@ -54,15 +40,6 @@ def test_pairs_with_text_on_both_sides_are_read_back(directory):
         batch = pairs.gather(np.array([number]))
         assert batch["inputs"].tolist() == [ids(source)]
         assert batch["targets"].tolist() == [ids(target)]
-
-
-def test_many_threads_encode_without_a_warning(tmp_path, sixteen_cores, monkeypatch):
-    """TensorFlow would count threads that wait for a trace as retracings."""
-    monkeypatch.setattr(shard_encoding, "PAIRS_PER_CALL", 2)
-    write_shards(PAIRS * 20, CodePointTokenizer(), tmp_path / "train", "train", ORIGIN)
-    assert sixteen_cores.text == ""
-    pairs = load_shards(tmp_path / "train", "vocabulary-1", "data-1")
-    assert pairs.lengths.tolist() == [[4, 2], [6, 4], [2, 8]] * 20
 
 
 def test_manifest_has_all_counts_and_files(directory):
@@ -125,6 +102,104 @@ def test_failed_run_keeps_the_previous_shards_and_leaves_no_other_files(director
         write_shards(broken(), CodePointTokenizer(), directory, "train", ORIGIN)
     assert len(load_shards(directory)) == 3
     assert [path.name for path in directory.parent.iterdir()] == ["train"]
+
+
+def read_bytes(folder):
+    """Returns the contents of all files in a folder, by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+MANY = [(f"a{n} b", "" if n % 7 == 3 else f"c {n}") for n in range(100)]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """Files of `MANY` in shards of 20 pairs."""
+    folder = tmp_path_factory.mktemp("uninterrupted") / "train"
+    tokenizer = CodePointTokenizer()
+    write_shards(MANY, tokenizer, folder, "train", ORIGIN, pairs_per_shard=20)
+    return read_bytes(folder)
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [2, *(pytest.param(n, marks=pytest.mark.medium) for n in (3, 7))],
+)
+def test_files_do_not_depend_on_the_number_of_processes(
+    tmp_path, uninterrupted, monkeypatch, workers
+):
+    monkeypatch.setattr(shard_encoding, "_CHUNKS_ALONE", 1)
+    write_shards(
+        MANY,
+        CodePointTokenizer(),
+        tmp_path / "train",
+        "train",
+        ORIGIN,
+        pairs_per_shard=20,
+        workers=workers,
+    )
+    assert read_bytes(tmp_path / "train") == uninterrupted
+
+
+@pytest.mark.parametrize("number", [0, 10, 30, 70, 99])
+def test_interrupted_run_keeps_its_whole_shards(tmp_path, uninterrupted, number):
+    """The second run encodes no text of a whole shard."""
+
+    def interrupted():
+        yield from MANY[:number]
+        raise KeyboardInterrupt
+
+    encoded = []
+
+    class Recorded(CodePoints):
+        def encode(self, text):
+            encoded.append(text)
+            return super().encode(text)
+
+    folder, tokenizer = tmp_path / "train", CodePointTokenizer()
+    with pytest.raises(KeyboardInterrupt):
+        write_shards(
+            interrupted(), tokenizer, folder, "train", ORIGIN, pairs_per_shard=20
+        )
+    whole = [*tmp_path.glob(".unfinished-train-*/*.lengths.npy")]
+    assert len(whole) == sum(bool(target) for _, target in MANY[:number]) // 20
+    tokenizer.plain = lambda: PlainTokenizer(Recorded(), Recorded())
+    write_shards(MANY, tokenizer, folder, "train", ORIGIN, pairs_per_shard=20)
+    assert read_bytes(folder) == uninterrupted
+    pairs = [pair for pair in MANY if pair[1]][20 * len(whole) :]
+    assert encoded == list(itertools.chain.from_iterable(pairs))
+    assert [path.name for path in tmp_path.iterdir()] == ["train"]
+
+
+def test_shards_of_other_data_are_not_kept(tmp_path):
+    folder, tokenizer = tmp_path / "train", CodePointTokenizer()
+
+    def interrupted():
+        yield from [("x", "y")] * 5
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_shards(
+            interrupted(), tokenizer, folder, "train", ORIGIN, pairs_per_shard=2
+        )
+    other = dataclasses.replace(ORIGIN, fingerprint="data-2")
+    write_shards(PAIRS, tokenizer, folder, "train", other, pairs_per_shard=2)
+    assert load_shards(folder).lengths.tolist() == [[4, 2], [6, 4], [2, 8]]
+    assert [path.name for path in tmp_path.iterdir()] == ["train"]
+
+
+def test_parts_of_several_machines_are_the_same_files(tmp_path, uninterrupted):
+    folder, tokenizer = tmp_path / "train", CodePointTokenizer()
+    counts = [
+        write_part(MANY, tokenizer, folder, ORIGIN, (part, 4), pairs_per_shard=20)
+        for part in (2, 0, 3, 1)
+    ]
+    assert counts == [1, 3, 4, 5]
+    nothing = CodePoints()
+    nothing.encode = None  # No text is left to encode.
+    tokenizer.plain = functools.partial(PlainTokenizer, nothing, nothing)
+    write_shards(MANY, tokenizer, folder, "train", ORIGIN, pairs_per_shard=20)
+    assert read_bytes(folder) == uninterrupted
 
 
 def test_directory_of_other_files_is_not_replaced(tmp_path):

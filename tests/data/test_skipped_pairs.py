@@ -12,7 +12,7 @@ from t2t_repro.data.skipped_pairs import (
     read_skipped_pairs,
     write_skipped_pairs,
 )
-from tests.data.test_shards import CodePointTokenizer
+from tests.data.code_points import CodePointTokenizer
 
 ORIGIN = Origin("files", "data-1", "train.en and train.de", "en", "de")
 # Lines 2, 3 and 25 to 54 have an empty side; lines 1 and 5 have a long side.

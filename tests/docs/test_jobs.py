@@ -5,7 +5,7 @@ import shlex
 import pytest
 import yaml
 
-from t2t_repro import train
+from t2t_repro import datagen, train, translate
 from tests.run_command import ROOT
 
 HOW_TO = ROOT / "docs" / "how_to"
@@ -41,7 +41,30 @@ def test_slurm_script_starts_one_worker_per_task():
     assert flags_of(shlex.split(line)).strategy == "multi_worker"
 
 
-@pytest.mark.parametrize("name", ["tfjob.yaml", "big.sbatch"])
+def test_jobs_of_several_parts_have_all_parts():
+    lines = (HOW_TO / "datagen.sbatch").read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in lines if line.startswith("srun ")]
+    words = shlex.split(line.replace("$SLURM_ARRAY_TASK_ID", "7"))
+    flags = words[words.index("t2t_repro.datagen") + 1 :]
+    args = datagen._parser().parse_args(flags)
+    assert f"#SBATCH --array=0-{args.num_shards - 1}" in lines
+    assert args.shard_index == 7
+
+    job = yaml.safe_load((HOW_TO / "translate_job.yaml").read_text(encoding="utf-8"))
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    command = [
+        word.replace("$(JOB_COMPLETION_INDEX)", "7") for word in container["command"]
+    ]
+    assert command[:3] == ["python", "-m", "t2t_repro.translate"]
+    args = translate._parser().parse_args(command[3:])
+    spec = job["spec"]
+    assert spec["completions"] == spec["parallelism"] == args.num_shards
+    assert (args.shard_index, args.output_file) == (7, "/shared/out.7.de")
+
+
+@pytest.mark.parametrize(
+    "name", ["tfjob.yaml", "big.sbatch", "datagen.sbatch", "translate_job.yaml"]
+)
 def test_page_includes_the_job_file(name):
     page = (HOW_TO / "devices.md").read_text(encoding="utf-8")
     assert f"{{literalinclude}} {name}" in page
