@@ -4,10 +4,12 @@
 
 Generates text with the number of pairs and the mean lengths of WMT14 English-German
 (116 and 110 million words in 4.5 million pairs: Luong et al. 2015, arXiv:1508.04025,
-section 4), prepares it with `python -m t2t_repro.datagen`, and reads training batches
-of about 25,000 positions per side.
+section 4), prepares it with `python -m t2t_repro.datagen`, encodes it again with the
+same vocabulary, encodes it with SentencePiece's library alone, and reads training
+batches of about 25,000 positions per side. The peak memory is that of one process.
 """
 
+import json
 import resource
 import subprocess
 import sys
@@ -27,6 +29,7 @@ from benchmarks import report
 from benchmarks.report import Result, say
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
+from t2t_repro.system.cores import usable_cores
 from t2t_repro.system.errors import UserError
 
 WMT_PAIRS = 4_500_000
@@ -36,7 +39,6 @@ HPARAMS = "base,vocab_size=16000"
 _SPREAD, _SPREAD_BETWEEN = 0.6, 0.2
 _WORD_TYPES, _ZIPF = 100_000, 1.05
 _LINES_AT_ONCE = 50_000
-_STDERR = 2  # File descriptor.
 _SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", "en")]
 
 
@@ -61,24 +63,58 @@ def measure(args: Namespace, folder: Path, tables: Result) -> None:
     """Generates, prepares and reads a corpus; `tables` gets one row per stage."""
     say(f"generating {args.pairs:,} pairs")
     write_corpus(folder, args.pairs)
-    size = sum(path.stat().st_size for path in folder.glob("train.*"))
+    table = tables["input"] = {}
     say("preparing the data")
+    prepared = Path(_run_datagen(args, folder, "vocabulary and shards", table))
+    vocabulary = prepared / "vocab.model"
+    given = ("--vocab_file", str(vocabulary))
+    _run_datagen(args, folder, f"shards, {usable_cores()} processes", table, *given)
+    say("encoding with SentencePiece")
     began = time.perf_counter()
-    command = [sys.executable, "-m", "t2t_repro.datagen", "--problem", "files"]
-    command += ["--hparams", args.hparams, "--data_dir", str(folder)]
-    if subprocess.run(command, stdout=_STDERR).returncode:
+    encode_alone(vocabulary, folder, usable_cores())
+    seconds = time.perf_counter() - began
+    name = f"SentencePiece's library, {usable_cores()} threads"
+    table[name] = {"s": seconds, "pairs/s": args.pairs / seconds}
+    read(args, folder, table.setdefault("batches", {}))
+
+
+def _run_datagen(
+    args: Namespace, folder: Path, name: str, table: Result, *flags: str
+) -> str:
+    """Times `datagen`; `table` gets a row. Returns the folder of the shards."""
+    command = [
+        sys.executable,
+        "-m",
+        "t2t_repro.datagen",
+        "--problem",
+        "files",
+        "--json",
+    ]
+    command += ["--hparams", args.hparams, "--data_dir", str(folder), *flags]
+    began = time.perf_counter()
+    process = subprocess.run(command, stdout=subprocess.PIPE)
+    if process.returncode:
         raise UserError("datagen could not prepare the text; see its error above")
     seconds = time.perf_counter() - began
-    tables["input"] = {
-        "vocabulary and shards": {
-            "MB of text": size / 1e6,
-            "s": seconds,
-            "pairs/s": args.pairs / seconds,
-            report.MEMORY: resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-            / 1024,
-        }
+    size = sum(path.stat().st_size for path in folder.glob("train.*"))
+    table[name] = {
+        "MB of text": size / 1e6,
+        "s": seconds,
+        "pairs/s": args.pairs / seconds,
+        report.MEMORY: _peak_memory(resource.RUSAGE_CHILDREN),
     }
-    read(args, folder, tables["input"].setdefault("batches", {}))
+    return str(json.loads(process.stdout)["directory"])
+
+
+def encode_alone(vocabulary: Path, folder: Path, threads: int) -> None:
+    """Encodes both sides of the training text with SentencePiece's batches."""
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary))
+    for lang in WMT_WORDS:
+        with open(folder / f"train.{lang}", encoding="utf-8") as file:
+            while lines := [line[:-1] for line in islice(file, _LINES_AT_ONCE)]:
+                model.encode(lines, num_threads=threads)
 
 
 def _peak_memory(who: int) -> float:
