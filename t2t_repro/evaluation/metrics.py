@@ -95,17 +95,21 @@ class Difference(NamedTuple):
     second: Result
     signature: str
 
+    @property
+    def is_significant(self) -> bool:
+        """Whether the p-value is below 0.05."""
+        assert self.second.p_value is not None
+        return self.second.p_value < _SIGNIFICANCE
+
     def text(self) -> str:
         """Returns both scores and the result of the test in one line."""
-        assert self.second.p_value is not None
-        significant = self.second.p_value < _SIGNIFICANCE
         first, second = (
             f"{each.score:.2f} ({each.mean:.2f} ± {each.ci:.2f})"
             for each in (self.first, self.second)
         )
         return (
             f"{self.name} {first} and {second} "
-            f"{'differ' if significant else 'do not differ significantly'}: "
+            f"{'differ' if self.is_significant else 'do not differ significantly'}: "
             f"p = {self.second.p_value:.4f}  {self.signature}"
         )
 

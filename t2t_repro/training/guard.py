@@ -12,7 +12,7 @@ from typing import Any
 from t2t_repro import problems
 from t2t_repro.evaluation.bleu import select_tokenizer
 from t2t_repro.evaluation.metrics import Difference, paired_bootstrap
-from t2t_repro.evaluation.split_scores import evaluate, select_score_class
+from t2t_repro.evaluation.split_scores import select_score_class, translate
 from t2t_repro.problems.problem import Problem, hash_of_pairs
 from t2t_repro.problems.trees import TREES
 from t2t_repro.runs.averaging import assign_mean
@@ -117,46 +117,62 @@ def choose(
     candidates: Sequence[list[Checkpoint]],
     translator: Translator,
     variables: Mapping[str, Any],
-    sets: Mapping[str, Pairs],
+    validation: Pairs,
+    guard: Pairs,
     target_lang: str,
     tolerance: float,
 ) -> GuardedChoice:
-    """Selects the first candidate that loses at most the tolerance on the guard.
+    """Selects the first candidate that is better and harmless, else the origin.
+
+    A candidate is better if its score on the validation set is significantly higher
+    than the origin's, and harmless if it loses at most the tolerance on the guard set.
+    A small training set can raise the score by chance: without the first condition, a
+    training on wrong translations could replace the origin.
 
     Args:
         candidates: Lists of checkpoints to average; the last one is the origin.
         translator: Translator.
         variables: Variables of its model by name; they get the selected weights.
-        sets: Pairs by name; the last set is the guard.
+        validation: Validation pairs.
+        guard: Pairs of the guard set.
         target_lang: Target language.
         tolerance: See `Guard`.
     """
+    sets = {"validation": validation, "guard": guard}
 
-    def translate(checkpoints: list[Checkpoint]) -> tuple[dict[str, list[str]], float]:
+    def translate_sets(checkpoints: list[Checkpoint]) -> dict[str, list[str]]:
         assign_mean(checkpoints, variables)
         texts: dict[str, list[str]] = {}
         for name, pairs in sets.items():
-            score, results = evaluate(
-                translator, pairs, target_lang, show_progress=False
-            )
+            sources = [source for source, _ in pairs]
+            results, _ = translate(translator, sources, show_progress=False)
             texts[name] = [result.text for result in results]
-        return texts, score.value  # The last set is the guard.
+        return texts
 
-    before, limit = translate(candidates[-1])
+    before = translate_sets(candidates[-1])
     for checkpoints in candidates:
         is_origin = checkpoints is candidates[-1]
-        after, value = translate(checkpoints)
-        if value >= limit - tolerance:
+        after = translate_sets(checkpoints)
+        differences = {
+            name: _compare(before[name], after[name], pairs, target_lang)
+            for name, pairs in sets.items()
+        }
+        gain, loss = differences["validation"], differences["guard"]
+        is_better = gain.is_significant and gain.second.score > gain.first.score
+        if is_better and loss.second.score >= loss.first.score - tolerance:
             break
-    figure = select_score_class(target_lang).figure
-    differences: dict[str, Difference] = {}
-    for name, pairs in sets.items():
-        references = [[target for _, target in pairs]]
-        (differences[name],) = paired_bootstrap(
-            before[name],
-            after[name],
-            references,
-            tokenize=select_tokenizer(target_lang).name,
-            names=[figure],
-        )
     return GuardedChoice(checkpoints, differences, is_origin)
+
+
+def _compare(
+    before: Sequence[str], after: Sequence[str], pairs: Pairs, target_lang: str
+) -> Difference:
+    """Compares two translations of the same pairs by the language's main score."""
+    (difference,) = paired_bootstrap(
+        before,
+        after,
+        [[target for _, target in pairs]],
+        tokenize=select_tokenizer(target_lang).name,
+        names=[select_score_class(target_lang).figure],
+    )
+    return difference

@@ -83,16 +83,16 @@ def select_guarded(
     if last != [origin]:
         candidates.append([origin])
     loaded = Loaded([model], tokenizer, run.hparams, [], [])
-    sets = {"validation": run.problem, "guard": guard.problem}
-    samples = {
-        name: select_evenly(list(problem.pairs("val")), VALIDATION_SENTENCES)
-        for name, problem in sets.items()
-    }
+    validation, guarded = (
+        select_evenly(list(problem.pairs("val")), VALIDATION_SENTENCES)
+        for problem in (run.problem, guard.problem)
+    )
     choice = choose(
         candidates,
         build_translator(loaded, TranslationOptions(beam_size=1)),
         named_variables(model),
-        samples,
+        validation,
+        guarded,
         run.problem.target_lang,
         guard.tolerance,
     )
@@ -100,8 +100,8 @@ def select_guarded(
         run.log(line)
     if choice.is_origin:
         run.log(
-            "no checkpoint is better on the validation split and loses at most "
-            f"{guard.tolerance:g} on the guard: the result is the model that the "
-            "training started from"
+            "no checkpoint is significantly better on the validation split (p < 0.05) "
+            f"and loses at most {guard.tolerance:g} on the guard: the result is the "
+            "model that the training started from"
         )
     return choice

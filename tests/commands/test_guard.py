@@ -1,9 +1,11 @@
 """Tests of `train --guard`: a second validation set that must not get worse."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from sacrebleu import corpus_bleu
 
 from t2t_repro.evaluation.split_scores import translate
@@ -19,131 +21,204 @@ from tests.commands.test_init_from import assert_equal_weights, weights
 
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.usefixtures("without_tracing"),
     pytest.mark.filterwarnings("ignore:Even though the `tf.config"),
 ]
 
 
-SOURCES = [source for source, _ in tiny.pairs("train")[:12]]
+SOURCES = [source for source, _ in tiny.pairs("train")[:8]]
+
+
+class Greedy:
+    """Greedy translations by several weights of one model.
+
+    Attributes:
+        translator: Translator.
+        variables: Variables of its model by name.
+    """
+
+    def __init__(self, model_dir):
+        loaded = load_models(model_dir)
+        self.translator = build_translator(loaded, TranslationOptions(beam_size=1))
+        self.variables = named_variables(loaded.models[0])
+
+    def translate(self, values):
+        """Returns the translations of `SOURCES`."""
+        for name, variable in self.variables.items():
+            variable.assign(values[name])
+        return [each.text for each in translate(self.translator, SOURCES)[0]]
 
 
 @pytest.fixture(scope="module")
-def origin(trained, tmp_path_factory):
-    """Checkpoint of random weights whose translations have words for BLEU."""
+def greedy(trained):
+    return Greedy(trained.model_dir)
+
+
+@pytest.fixture(scope="module")
+def noisy(trained, greedy, tmp_path_factory):
+    """Two checkpoints of random weights whose translations have words for BLEU."""
     copy = trained.copy_to(tmp_path_factory.mktemp("guard") / "copy")
     directory = ModelDir(copy.model_dir)
     values = weights(directory.checkpoint())
-    for seed in range(40):
+    found = []
+    for seed in range(80):
         noise = np.random.default_rng(seed)
         changed = {
             name: (value + noise.normal(0, 0.6, value.shape)).astype("float32")
             for name, value in values.items()
         }
-        checkpoint = checkpoints.save(directory.checkpoint_dir, 99, changed)
-        texts = [each.text for each in translate(load(checkpoint)[1], SOURCES)[0]]
+        texts = greedy.translate(changed)
         if corpus_bleu(texts, [texts]).score > 99.99:
-            return checkpoint
-    raise AssertionError("no seed gives translations with words")
-
-
-def load(origin):
-    """Returns the model with the weights of a checkpoint, and its greedy translator."""
-    loaded = load_models(origin.path.parents[1], str(origin.path))
-    return loaded.models[0], build_translator(loaded, TranslationOptions(beam_size=1))
+            number = 99 - len(found)
+            found.append(checkpoints.save(directory.checkpoint_dir, number, changed))
+        if len(found) == 2:
+            return found
+    raise AssertionError("no two seeds give translations with words")
 
 
 @pytest.fixture(scope="module")
-def guard(origin, tmp_path_factory):
+def origin(noisy):
+    """Checkpoint that the trainings start from."""
+    return noisy[0]
+
+
+def write_pairs(folder, targets, sources=SOURCES, split="val"):
+    """Writes a split, by default the references of `SOURCES`; returns the folder."""
+    for lang, lines in {"en": sources, "de": targets}.items():
+        text = "".join(f"{line}\n" for line in lines)
+        (folder / f"{split}.{lang}").write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def guard(origin, greedy, tmp_path_factory):
     """A folder whose references are the origin's translations: its BLEU is 100."""
     folder = tmp_path_factory.mktemp("guard")
-    translations, _ = translate(load(origin)[1], SOURCES)
-    texts = {"en": SOURCES, "de": [each.text for each in translations]}
-    for lang, lines in texts.items():
-        text = "".join(f"{line}\n" for line in lines)
-        (folder / f"val.{lang}").write_text(text, "utf-8")
-    return folder
+    return write_pairs(folder, greedy.translate(weights(origin)))
 
 
 def train(trained, model_dir, origin, *flags):
     settings = (
-        "validation_metric=loss,eval_steps=2,checkpoint_steps=2,train_steps=6,"
-        "warmup_steps=2,average_last=2"
+        "validation_metric=loss,eval_steps=3,checkpoint_steps=3,train_steps=3,"
+        "warmup_steps=2,average_last=1,beam_size=1"
     )
     arguments = tiny.Trained(trained.folder, None).arguments(settings)
     arguments[arguments.index("--model_dir") + 1] = str(model_dir)
     flags = ("--init_from", origin.path, *flags)
-    return run_command.run("train", *arguments, *map(str, flags))
+    # Tracing takes longer than a few small steps.
+    tf.config.run_functions_eagerly(True)
+    done = run_command.run("train", *arguments, *map(str, flags))
+    tf.config.run_functions_eagerly(False)
+    return done
 
 
-def test_the_result_is_the_best_checkpoint_that_the_guard_accepts(
-    trained, origin, guard, tmp_path
+@pytest.fixture(scope="module")
+def text(trained, tmp_path_factory):
+    """The tiny corpus with a single test pair."""
+    copy = trained.copy_to(tmp_path_factory.mktemp("text") / "copy")
+    write_pairs(copy.data_dir, ["eins"], ["one"], "test")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def strict(text, origin, guard, tmp_path_factory):
+    """Result and model directory of a training that the guard rejects."""
+    model_dir = tmp_path_factory.mktemp("strict") / "model"
+    return train(text, model_dir, origin, "--guard", guard), model_dir
+
+
+def test_a_training_that_damages_the_guard_ends_with_the_origin(
+    strict, text, origin, guard
 ):
     """The validation loss falls, but any change lowers the guard's BLEU of 100."""
-    done = train(trained, tmp_path / "strict", origin, "--guard", guard)
+    done, model_dir = strict
     assert done.status == 0, done.err
     lines = done.err.splitlines()
     assert any("guard BLEU 100.00" in line for line in lines)
     rejected = [line for line in lines if line.endswith("(rejected by the guard)")]
-    assert [line.split(":")[0] for line in rejected] == ["step 2", "step 4", "step 6"]
-    rows = (tmp_path / "strict/validation_log.tsv").read_text("utf-8").splitlines()
+    assert [line.split(":")[0] for line in rejected] == ["step 3"]
+    rows = (model_dir / "validation_log.tsv").read_text("utf-8").splitlines()
     assert rows[0] == "step\tloss\tgreedy_bleu\tguard"
     losses = [float(row.split("\t")[1]) for row in rows[1:]]
     assert losses[-1] < losses[0]
-    assert any(line.startswith("no checkpoint is better") for line in lines)
-    directory = ModelDir(tmp_path / "strict")
-    assert_equal_weights(weights(directory.checkpoint()), weights(origin))
+    assert any(line.startswith("no checkpoint is significantly") for line in lines)
+    assert_equal_weights(weights(ModelDir(model_dir).checkpoint()), weights(origin))
     result = json.loads(done.out)
     assert (result["averaged_steps"], result["guard"]["is_origin"]) == ([0], True)
-    done = train(trained, tmp_path / "strict", origin, "--guard", guard)
+    done = train(text, model_dir, origin, "--guard", guard)
     assert "reusing the score" in done.err
     assert json.loads(done.out) == result
-    done = train(trained, tmp_path / "strict", origin)
+    done = train(text, model_dir, origin)
     assert done.status == 2
     assert "give the same --guard" in done.err
 
 
-def test_an_accepted_checkpoint_is_compared_with_the_origin(trained, origin, tmp_path):
-    """No word of the corpus is among the origin's translations."""
-    flags = ("--guard", trained.data_dir, "--guard_tolerance", "0")
-    done = train(trained, tmp_path / "new", origin, *flags)
-    assert done.status == 0, done.err
-    rows = (tmp_path / "new/validation_log.tsv").read_text("utf-8").splitlines()
-    losses = [float(row.split("\t")[1]) for row in rows[1:]]
-    best = 2 * losses.index(min(losses))
-    assert json.loads(done.out)["averaged_steps"][-1] == best > 0
-    lines = done.err.splitlines()
-    (row,) = (line for line in lines if line.startswith("BLEU, guard "))
-    before, after, difference, p = row.split()[2:]
-    assert before == "0.00"
-    assert float(difference) == float(after)
-    assert 0 < float(p) <= 1
-
-
-def test_candidates_are_tried_in_order_and_the_origin_is_the_last(
-    origin, guard, tmp_path
+def test_a_significantly_better_checkpoint_is_the_result(
+    text, strict, origin, guard, greedy, tmp_path
 ):
-    model, translator = load(origin)
-    variables = named_variables(model)
-    values = weights(origin)
-    noise = np.random.default_rng(1)
-    changed = {
-        name: (value + noise.normal(0, 1, value.shape)).astype("float32")
-        for name, value in values.items()
+    """The same training with another tolerance, and its translations as references."""
+    shutil.copytree(strict[1], tmp_path / "model")
+    directory = ModelDir(tmp_path / "model")
+    last = weights(directory.checkpoint("latest"))
+    copy = text.copy_to(tmp_path / "copy")
+    write_pairs(copy.data_dir, greedy.translate(last))
+    flags = ("--guard", guard, "--guard_tolerance", "100")
+    done = train(copy, directory.path, origin, *flags)
+    assert done.status == 0, done.err
+    assert "reusing the training" in done.err
+    result = json.loads(done.out)
+    assert (result["averaged_steps"], result["guard"]["is_origin"]) == ([3], False)
+    assert_equal_weights(weights(directory.checkpoint()), last)
+    rows = {
+        line.split()[1]: list(map(float, line.split()[2:]))
+        for line in done.err.splitlines()
+        if line.startswith("BLEU, ")
     }
-    other = checkpoints.save(tmp_path, 7, changed)
-    lines = (guard / "val.en").read_text("utf-8").splitlines()
-    texts = (guard / "val.de").read_text("utf-8").splitlines()
-    sets = {"guard": list(zip(lines, texts, strict=True))}
+    before, after, difference, p = rows["validation"]
+    assert (after, difference) == (100, pytest.approx(100 - before, abs=0.01))
+    assert 0 < p < 0.05
+    assert rows["guard"][0] == 100
 
-    def select(candidates, tolerance):
-        choice = choose(candidates, translator, variables, sets, "de", tolerance)
-        return choice, {name: v.numpy() for name, v in variables.items()}
 
-    choice, selected = select([[other, origin], [other], [origin]], 0.5)
+def test_candidates_must_be_significantly_better_and_are_tried_in_order(noisy, greedy):
+    origin, other = noisy
+    values, changed = map(weights, noisy)
+    first, second = map(greedy.translate, (values, changed))
+    assert not any(map(str.__eq__, first, second))
+    good, same = (list(zip(SOURCES, texts, strict=True)) for texts in (second, first))
+    # Better in one half of the lines, which are a little longer, worse in the other.
+    numbers = sorted(range(len(SOURCES)), key=lambda number: -len(second[number]))
+    mixed = [good[n] for n in numbers[::2]] + [same[n] for n in numbers[1::2]]
+
+    def select(candidates, validation, tolerance):
+        choice = choose(
+            candidates,
+            greedy.translator,
+            greedy.variables,
+            validation,
+            same,
+            "de",
+            tolerance,
+        )
+        return choice, {name: v.numpy() for name, v in greedy.variables.items()}
+
+    choice, selected = select([[other, origin], [other], [origin]], good, 0.5)
     assert (choice.checkpoints, choice.is_origin) == ([origin], True)
     assert_equal_weights(selected, values)
     assert choice.differences["guard"].first.score == pytest.approx(100)
     assert choice.differences["guard"].second.p_value == 1
-    choice, selected = select([[other], [origin]], 101)
+    choice, selected = select([[other], [origin]], good, 101)
     assert (choice.checkpoints, choice.is_origin) == ([other], False)
     assert_equal_weights(selected, changed)
+    # Equal, worse, and better by chance.
+    for validation in ([(source, "?") for source in SOURCES], same, mixed):
+        choice, selected = select([[other], [origin]], validation, 101)
+        assert (choice.checkpoints, choice.is_origin) == ([origin], True)
+        assert_equal_weights(selected, values)
+    texts = dict(good), dict(same)
+    scores = [
+        corpus_bleu(
+            [text[source] for source, _ in mixed], [[t for _, t in mixed]]
+        ).score
+        for text in texts
+    ]
+    assert scores[0] > scores[1]
