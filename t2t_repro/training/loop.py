@@ -21,16 +21,16 @@ from t2t_repro.training.non_finite_guard import NonFiniteGuard
 from t2t_repro.training.profiler import Profile
 from t2t_repro.training.restoring import Progress, receive, restore_newest
 from t2t_repro.training.step import StepResult, TrainStep
-from t2t_repro.training.stop_requests import TimeLimit, watch_stop_requests
+from t2t_repro.training.stop_requests import Requests, TimeLimit, watch_requests
 from t2t_repro.training.workers import WorkerGoneError, Workers
 
 Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], object]
 
-# Interval at which workers check whether any of them must stop. It is shorter than the
+# Interval at which workers exchange the requests of signals. It is shorter than the
 # minute or two that job schedulers allow before SIGKILL, and long enough for the checks
 # not to slow down training.
-STEPS_BETWEEN_STOP_CHECKS = 10
+STEPS_BETWEEN_REQUESTS = 10
 
 
 class TrainingLoop:
@@ -148,8 +148,9 @@ class TrainingLoop:
         """Trains to the last step or a stop request; saves checkpoints and validates.
 
         Ctrl-C and SIGTERM stop after the current step (with several workers: within
-        `STEPS_BETWEEN_STOP_CHECKS` steps) and save. A second Ctrl-C interrupts at once,
-        except for a checkpoint that is being written.
+        `STEPS_BETWEEN_REQUESTS` steps) and save. A second Ctrl-C interrupts at once,
+        except for a checkpoint that is being written. SIGUSR1 and SIGHUP save at the
+        same moments, without a stop.
 
         Args:
             batches: Function that returns the global batches from a step on.
@@ -172,7 +173,7 @@ class TrainingLoop:
         profile = profile or Profile(self.checkpoint_dir)
         self._writer.restart_clock()
         writing = self._writer.background
-        with watch_stop_requests() as stop_requested, writing.wait_at_end():
+        with watch_requests() as requests, writing.wait_at_end():
             due = self._validation_is_due(self.step)
             if not self.step:
                 due = self.validates_start
@@ -185,14 +186,14 @@ class TrainingLoop:
             try:
                 for step, batch in enumerate(batches(self.step), self.step):
                     writing.check()
-                    at_end = self.ended or step >= self.hparams.train_steps
-                    if at_end or self._should_stop(step, stop_requested()):
+                    if self.ended or step >= self.hparams.train_steps:
                         break
-                    if self.hparams.max_hours and self._should_stop(
-                        step, self.time_limit.left <= 0
-                    ):
-                        self.ended = True
+                    stop, save, is_late = self._exchange(step, requests)
+                    self.ended = is_late and not stop
+                    if stop or is_late:
                         break
+                    if save:
+                        self._save_on_request(step, monitor)
                     with profile.update(step + 1), self.workers.convert_errors():
                         # A GPU computes the step asynchronously.
                         result = self.update(batch, tf.constant(step))
@@ -223,10 +224,19 @@ class TrainingLoop:
         if read is not None:
             read()
 
-    def _should_stop(self, step: int, requested: bool) -> bool:
-        if self.workers.is_distributed and step % STEPS_BETWEEN_STOP_CHECKS:
-            return False
-        return self.workers.any(requested)
+    def _exchange(self, step: int, requests: Requests) -> Iterable[bool]:
+        """Returns whether any worker must stop or save, and whether time is up."""
+        if self.workers.is_distributed and step % STEPS_BETWEEN_REQUESTS:
+            return False, False, False
+        own = requests.stop, requests.take_save(), self.time_limit.left <= 0
+        return (total > 0 for total in self.workers.sums(own))
+
+    def _save_on_request(self, step: int, monitor: Monitor) -> None:
+        """Saves after `step` steps, although the schedule does not require it."""
+        self.read_result()
+        with monitor.pause():
+            self.save(monitor)
+        monitor.log(f"saved a checkpoint of step {step:,}, as requested by a signal")
 
     def _read(
         self,

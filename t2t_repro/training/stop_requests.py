@@ -1,10 +1,10 @@
-"""Requests to stop a training: signals, and the limit of its duration."""
+"""Requests to stop or save a training: signals, and the limit of its duration."""
 
 import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -42,26 +42,54 @@ class TimeLimit:
         return {} if math.isinf(self._limit) else {SECONDS: self.seconds}
 
 
+class Requests:
+    """Requests that this process has received by signals.
+
+    Attributes:
+        stop: Whether SIGINT or SIGTERM has been received.
+        save: Whether SIGUSR1 or SIGHUP has been received since the last `take_save`.
+    """
+
+    def __init__(self) -> None:
+        self.stop = self.save = False
+
+    def take_save(self) -> bool:
+        """Returns whether a checkpoint is requested, and clears the request."""
+        requested, self.save = self.save, False
+        return requested
+
+
 @contextmanager
-def watch_stop_requests() -> Iterator[Callable[[], bool]]:
-    """Yields a function that returns whether SIGINT or SIGTERM has been received.
+def watch_requests() -> Iterator[Requests]:
+    """Yields the requests that signals make while the block runs.
 
     A second SIGINT raises KeyboardInterrupt. Python allows signal handlers in the main
-    thread only; training in another thread cannot be stopped by signals.
+    thread only; training in another thread does not react to signals.
     """
-    requested = False
+    requests = Requests()
 
-    def request(number: int, frame: FrameType | None) -> None:
-        nonlocal requested
-        if requested and number == signal.SIGINT:
+    def stop(number: int, frame: FrameType | None) -> None:
+        if requests.stop and number == signal.SIGINT:
             raise KeyboardInterrupt
-        requested = True
+        requests.stop = True
 
+    def save(number: int, frame: FrameType | None) -> None:
+        requests.save = True
+
+    handlers = {
+        signal.SIGINT: stop,
+        signal.SIGTERM: stop,
+        signal.SIGUSR1: save,
+        signal.SIGHUP: save,
+    }
     in_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
-    before = {number: signal.signal(number, request) for number in numbers}
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in handlers.items()
+        if in_main
+    }
     try:
-        yield lambda: requested
+        yield requests
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, former in before.items():
+            signal.signal(number, former)

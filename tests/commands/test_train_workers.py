@@ -1,4 +1,4 @@
-"""A training run with two worker processes, one of which is killed.
+"""A training run with two worker processes: a request to save, and a kill.
 
 `test_sbatch.py` stops a worker.
 """
@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from t2t_repro.runs import checkpoints
+from t2t_repro.training.loop import STEPS_BETWEEN_REQUESTS
 from tests import run_command, tiny
 
 # Enough steps for the signal to arrive long before the end of training.
-STEPS = 100
+STEPS = 150
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 
 
@@ -69,12 +70,12 @@ class TwoWorkers:
             process.stderr.close()
 
     def wait_for(self, text):
-        """Waits until the chief's log contains a text."""
+        """Waits until the chief's log contains a text; returns the line."""
         lines = []
         for line in self.processes[0].stderr:
             lines.append(line)
             if text in line:
-                return
+                return line
         pytest.fail("".join(lines))
 
     def finish(self):
@@ -104,11 +105,17 @@ def test_two_workers_survive_a_kill(tmp_path, monkeypatch):
     with TwoWorkers(monkeypatch, flags, by_tf_config()) as workers:
         workers.wait_for("strategy multi_worker: 2 replicas on CPU")
         workers.wait_for(f"step 50/{STEPS}")
+        workers.processes[1].send_signal(signal.SIGUSR1)
+        saved = workers.wait_for("saved a checkpoint of step")
         workers.processes[1].kill()
         chief, killed = workers.finish()
         assert (chief.status, killed.status) == (2, -signal.SIGKILL)
         assert "error: another worker of this training has ended" in chief.err
         assert "Traceback" not in chief.err
+        assert saved in killed.err
+        step = int(saved.split()[5].strip(","))
+        assert step % STEPS_BETWEEN_REQUESTS == 0
+        assert step % 50
 
     with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
         workers.wait_for("resuming from step")

@@ -188,6 +188,25 @@ def test_a_signal_saves_and_stops(tmp_path, number):
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGHUP])
+def test_a_signal_saves_and_training_continues(tmp_path, number):
+    """The checkpoint is in addition to those of the schedule, and deleted by them."""
+    before, stream, found = signal.getsignal(number), io.StringIO(), {}
+    loop = fake_loop(tmp_path, train_steps=8, checkpoint_steps=6)
+
+    def batches(step):
+        for number_of_batch, batch in enumerate(batches_with_signals(3, number)):
+            found[number_of_batch] = steps_saved(tmp_path)
+            yield batch
+
+    assert loop.run(batches, Monitor(None, 8, 0, stream), toy.never)
+    assert found[3] == []
+    assert found[4] == found[5] == [3]
+    assert steps_saved(tmp_path) == [6, 8]
+    assert stream.getvalue().count("saved a checkpoint of step 3") == 1
+    assert signal.getsignal(number) is before
+
+
 def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
     loop = fake_loop(tmp_path)
     twice = signal.SIGINT, signal.SIGINT
