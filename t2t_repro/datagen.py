@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     stream = sys.stderr if args.json else sys.stdout
     say = functools.partial(print, file=stream, flush=True)
-    data_dir = Path(args.data_dir)
+    data_dir = Path(args.shard_dir or args.data_dir)
     vocab_file = Path(args.vocab_file) if args.vocab_file else None
     if part is not None:
         shards = encode_part(

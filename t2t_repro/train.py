@@ -203,7 +203,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 )
             )
         run = _run(args, given, problem, data_dir, accepted)
-        run = dataclasses.replace(run, corpora=corpora)
+        shard_dir = Path(args.shard_dir) if args.shard_dir else None
+        run = dataclasses.replace(run, corpora=corpora, shard_dir=shard_dir)
         from t2t_repro.training.procedure import train_and_score
 
         result = train_and_score(run)

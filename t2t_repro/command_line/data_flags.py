@@ -9,7 +9,7 @@ from t2t_repro.command_line import cli
 def add_data_flags(
     parser: argparse.ArgumentParser, problems: Iterable[str], required: bool
 ) -> None:
-    """Adds the flags of the problem, its languages, data directory and vocabulary.
+    """Adds the flags of the problem, its languages, folders and vocabulary.
 
     Args:
         parser: Parser of the command.
@@ -36,6 +36,12 @@ def add_data_flags(
         required=required,
         help="folder of the data: your text files, vocabularies and encoded shards"
         + several,
+    )
+    parser.add_argument(
+        "--shard_dir",
+        type=cli.path,
+        help="folder for built vocabularies and encoded shards, for example if the "
+        "data are read-only (default: --data_dir)",
     )
     parser.add_argument(
         "--vocab_file",

@@ -53,7 +53,8 @@ def prepare(
     Args:
         problem: The corpus.
         hparams: Kind and size of the vocabulary.
-        data_dir: Folder of the data; results are written to its subfolder ``encoded``.
+        data_dir: Folder for the results, which are written to its subfolder
+            ``encoded``.
         say: Called with each log line.
         vocab_file: Existing vocabulary to use. Default: builds one.
         fingerprints: Precomputed fingerprints by split (see `fingerprint`); missing
@@ -84,6 +85,7 @@ def prepare_corpora(
     vocab_file: Path | None,
     fingerprints: Mapping[str, str],
     workers: int = 1,
+    shard_dir: Path | None = None,
 ) -> PreparedData:
     """Builds a common vocabulary and the shards of several corpora, or reuses them.
 
@@ -98,25 +100,29 @@ def prepare_corpora(
         vocab_file: Existing vocabulary to use. Default: builds one.
         fingerprints: Fingerprints of the held-out splits.
         workers: Number of processes that encode.
+        shard_dir: Folder for the results, in a subfolder with the name of each corpus's
+            folder. Default: the folder of each corpus.
 
     Raises:
-        UserError: If data that must be encoded cannot be read.
+        UserError: If data that must be encoded cannot be read, or two folders have the
+            same name in `shard_dir`.
     """
+    folders = _find_folders(corpora, shard_dir)
     last = corpora[-1]
     if vocab_file is None:
         joint = JointCorpora(corpora)
         directory, tokenizer, _ = encode_splits(
-            joint, hparams, last.folder, say, None, {}, wanted=()
+            joint, hparams, folders[-1], say, None, {}, wanted=()
         )
         vocab_file = directory / tokenizer.file_name
     encoded = []
-    for corpus in corpora:
+    for corpus, folder in zip(corpora, folders, strict=True):
         say(f"corpus {corpus.name}, weight {corpus.weight}")
         encoded.append(
             encode_splits(
                 corpus.problem,
                 hparams,
-                corpus.folder,
+                folder,
                 say,
                 vocab_file,
                 {**fingerprints, "train": corpus.fingerprint},
@@ -135,6 +141,20 @@ def prepare_corpora(
         tuple(folder / "train" for folder, _, _ in encoded),
         tuple(map(len, train)),
     )
+
+
+def _find_folders(corpora: Sequence[Corpus], shard_dir: Path | None) -> list[Path]:
+    """Returns the folder for the results of each corpus; see `prepare_corpora`."""
+    if shard_dir is None:
+        return [corpus.folder for corpus in corpora]
+    folders = [shard_dir / corpus.folder.resolve().name for corpus in corpora]
+    if len(set(folders)) < len(folders):
+        raise UserError(
+            f"--shard_dir {shard_dir}: two folders of --data_dir have the same name; "
+            "rename one of them, because the shards of each are in a subfolder of its "
+            "name"
+        )
+    return folders
 
 
 def fingerprint(problem: Problem, split: str) -> str:

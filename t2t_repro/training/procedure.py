@@ -121,12 +121,18 @@ def _prepare(
     workers = usable_cores()
     if run.corpora:
         return prepare_corpora(
-            run.corpora, run.hparams, run.log, vocab_file, fingerprints, workers
+            run.corpora,
+            run.hparams,
+            run.log,
+            vocab_file,
+            fingerprints,
+            workers,
+            run.shard_dir,
         )
     return prepare(
         run.problem,
         run.hparams,
-        run.data_dir,
+        run.shard_dir or run.data_dir,
         run.log,
         vocab_file=vocab_file,
         fingerprints=fingerprints,

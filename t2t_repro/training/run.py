@@ -21,7 +21,7 @@ class Run:
     Attributes:
         hparams: Hyper-parameters.
         problem: Source of the sentence pairs; with several corpora, the last one.
-        data_dir: Folder of the vocabulary and the encoded shards.
+        data_dir: Folder of the data.
         model_dir: Model directory.
         strategy: Distribution strategy.
         stream: Console for progress lines.
@@ -39,6 +39,8 @@ class Run:
         origin_record: `Origin.record` of the model from which the training started,
             also if it resumes; None for random weights.
         corpora: Training corpora if there are several, otherwise empty.
+        shard_dir: Folder for the vocabulary and the encoded shards; None for the
+            folders of the data.
     """
 
     hparams: HParams
@@ -56,6 +58,7 @@ class Run:
     guard: Guard | None = None
     origin_record: dict[str, str] | None = None
     corpora: tuple[Corpus, ...] = ()
+    shard_dir: Path | None = None
 
     def log(self, line: str) -> None:
         """Prints a line and flushes the stream."""

@@ -66,6 +66,18 @@ def test_parts_of_two_machines_are_the_files_of_one(arguments, tmp_path):
     assert read_files(folder) == joined
 
 
+@pytest.mark.medium
+def test_read_only_data_are_encoded_in_another_folder(arguments, tmp_path):
+    data = tmp_path / "data"
+    before = {path: path.stat().st_mtime_ns for path in (data, *data.iterdir())}
+    result = run_command.run("datagen", *arguments, "--shard_dir", f"{tmp_path}/shards")
+    assert result.status == 0, result.err
+    folder = tmp_path / "shards/encoded/files.en-de.sentencepiece-300"
+    assert f"{folder} is ready" in result.out
+    assert (folder / "train/manifest.json").exists()
+    assert before == {path: path.stat().st_mtime_ns for path in (data, *data.iterdir())}
+
+
 @pytest.mark.parametrize(
     ("problem", "vocab_size"),
     [

@@ -12,6 +12,7 @@ import pytest
 
 from t2t_repro import hparams, train
 from t2t_repro.batches.mixture import Mixture
+from t2t_repro.data.prepared_data import prepare_corpora
 from t2t_repro.problems.corpora import JointCorpora, parse_corpora
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
@@ -47,14 +48,19 @@ def folder(tmp_path_factory):
 
 
 def run(folder, name):
-    """Trains on both corpora up to each number of steps, without scores."""
+    """Trains on both corpora up to each number of steps, without scores.
+
+    The resumed training writes its shards to other folders.
+    """
     replicas, *steps = RUNS[name]
     for last in steps:
+        resumes = last != steps[0]
         train.main(
             [
                 *("--hparams", f"{folder}/set.yaml,{SETTINGS},train_steps={last}"),
                 *("--model_dir", f"{folder}/{name}", "--strategy", "mirrored"),
                 *("--replicas", str(replicas)),
+                *(("--shard_dir", f"{folder}/shards") if resumes else ()),
             ]
         )
 
@@ -81,6 +87,16 @@ def test_a_stopped_training_resumes_bit_identically(trained):
     assert whole.keys() == stopped.keys()
     for name, value in whole.items():
         np.testing.assert_array_equal(stopped[name], value, err_msg=name)
+    folders = [*(trained[0] / "shards").glob("*/encoded/*/train")]
+    assert sorted(path.parts[-4] for path in folders) == ["domain", "general"]
+
+
+def test_folders_of_shards_need_different_names(tmp_path):
+    names = [tiny.write_corpus(tmp_path / parent / "text") for parent in "ab"]
+    corpora = parse_corpora(f"{names[0]}:1,{names[1]}:1", "files", None, None)
+    with pytest.raises(UserError, match="two folders of --data_dir have the same name"):
+        prepare_corpora(corpora, hparams.HParams(), print, None, {}, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.medium
