@@ -46,8 +46,8 @@ def add_data_flags(
     parser.add_argument(
         "--vocab_file",
         type=cli.path,
-        help="existing vocabulary to use (*.model, *.subwords or *.marian) instead of "
-        "building one",
+        help="existing vocabulary to use (*.model, *.subwords, *.sides or *.marian) "
+        "instead of building one",
     )
 
 

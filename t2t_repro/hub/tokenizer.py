@@ -25,7 +25,8 @@ class TransformerTokenizer(keras_hub.tokenizers.Tokenizer):
 
     Args:
         vocabulary: Path of a vocabulary file: `*.model` (SentencePiece), `*.subwords`
-            (word pieces) or `*.marian`. None: the file is loaded from a preset.
+            (word pieces), `*.sides` or `*.marian`. None: the file is loaded from a
+            preset.
         file_name: Name of the vocabulary file in a preset; None: that of `vocabulary`.
 
     Raises:

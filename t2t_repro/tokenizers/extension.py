@@ -123,7 +123,7 @@ def extend_vocabulary(tokenizer: Tokenizer, words: Sequence[str]) -> Extension:
     if isinstance(tokenizer, MarianTokenizer):
         return _extend_marian(tokenizer, words)
     assert isinstance(tokenizer, SentencePieceTokenizer)
-    model, new = _extend_model(tokenizer.model, words, tokenizer.file_name)
+    model, new = _extend_model(tokenizer.contents, words, tokenizer.file_name)
     spelling = _spell(new, tokenizer)
     extended = SentencePieceTokenizer(model, tokenizer.file_name)
     return Extension(extended, spelling, spelling)

@@ -10,6 +10,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import (
     MARIAN_SUFFIX,
     SENTENCEPIECE_SUFFIX,
+    SEPARATE_SUFFIX,
     WORD_PIECE_SUFFIX,
     Tokenizer,
 )
@@ -20,8 +21,9 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
 
     Args:
         path: A file `*.model` (SentencePiece), `*.subwords` (tensor2tensor's word
-            pieces) or `*.marian` (both sides of an imported Marian model), or a
-            directory that contains exactly one such file.
+            pieces), `*.sides` (one of these for each side) or `*.marian` (both sides of
+            an imported Marian model), or a directory that contains exactly one such
+            file.
 
     Raises:
         UserError: The file is missing or damaged, or the directory contains several
@@ -41,6 +43,10 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
         from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 
         return MarianTokenizer(contents, path)
+    if path.endswith(SEPARATE_SUFFIX):
+        from t2t_repro.tokenizers.separate_tokenizer import SeparateTokenizer
+
+        return SeparateTokenizer(contents, path)
     if path.endswith(SENTENCEPIECE_SUFFIX):
         from t2t_repro.tokenizers.sentencepiece_tokenizer import SentencePieceTokenizer
 
@@ -52,7 +58,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
 
 def _vocabulary_file(path: str) -> str:
     """Returns `path`, or the only vocabulary file in it if it is a directory."""
-    suffixes = (SENTENCEPIECE_SUFFIX, WORD_PIECE_SUFFIX, MARIAN_SUFFIX)
+    suffixes = (SENTENCEPIECE_SUFFIX, WORD_PIECE_SUFFIX, SEPARATE_SUFFIX, MARIAN_SUFFIX)
     kinds = " or ".join(f"*{suffix}" for suffix in suffixes)
     if os.path.isdir(path):
         names = sorted(

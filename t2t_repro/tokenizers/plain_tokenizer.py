@@ -336,9 +336,17 @@ def _marian_pieces(contents: bytes) -> tuple[Side, Side]:
     )
 
 
+def _separate_vocabularies(contents: bytes) -> tuple[Side, Side]:
+    fields = json.loads(contents)
+    read = {".model": SentencePieces, ".subwords": _WordPieces}[fields["kind"]]
+    source, target = (base64.b64decode(fields[side]) for side in ("source", "target"))
+    return read(source), read(target)
+
+
 _SIDES = {
     ".model": _sentence_pieces,
     ".subwords": _word_pieces,
+    ".sides": _separate_vocabularies,
     ".marian": _marian_pieces,
 }
 """Function that reads a vocabulary file, by the suffix of its name."""

@@ -56,11 +56,6 @@ class SentencePieceTokenizer(Tokenizer):
         self._mark_id = mark if processor.is_byte(mark) and adds_space else None
 
     @property
-    def model(self) -> bytes:
-        """Contents of the model file."""
-        return self._contents
-
-    @property
     def pieces(self) -> list[str]:
         """The piece of each id, as spelled in the model file."""
         return [piece.piece for piece in model_proto(self._contents).pieces]

@@ -20,6 +20,7 @@ EOS_ID = plain_tokenizer.EOS_ID
 SENTENCEPIECE_SUFFIX = ".model"
 WORD_PIECE_SUFFIX = ".subwords"
 MARIAN_SUFFIX = ".marian"
+SEPARATE_SUFFIX = ".sides"
 LABEL = r">>[^<>\s]+<<"
 """Label that selects the target language of a multilingual model: `>>deu<<`."""
 
@@ -53,6 +54,16 @@ class Tokenizer(tf.Module):
         self.has_labels = False
         self._contents = contents
         self._printed: tuple[str, ...] = ()  # Notes.
+
+    @property
+    def contents(self) -> bytes:
+        """Contents of the vocabulary file."""
+        return self._contents
+
+    @property
+    def source(self) -> Tokenizer:
+        """Tokenizer of source text, with the vocabulary of that side only."""
+        return self
 
     @property
     def target(self) -> Tokenizer:

@@ -120,6 +120,7 @@ def write_odd_files(folder: Path) -> None:
         "letters.yaml": b"letters: 2\n",
         "junk.model": b"no vocabulary",
         "junk.subwords": b"'the_'\n",
+        "junk.sides": b"{}",
         "python.yaml": b"d_model: !!python/object/apply:os.system ['touch x']\n",
         "alias.yaml": b"seed: &one 1\nd_model: *one\n",
         "list.yaml": b"- d_model\n",

@@ -14,7 +14,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests import tiny
-from tests.tokenizers import test_marian_tokenizer
+from tests.tokenizers import test_marian_tokenizer, test_separate_tokenizer
 
 TEXTS = [
     "the dog sees a cat",
@@ -32,7 +32,9 @@ SPECIAL_SPELLINGS = ["\\u", "\\\\u", "\\\\\\u", "\\228;", "\\0000228;", "\\9", "
 SPECIAL_SPELLINGS += ["\\55296;", "\\1114112;", "\\99999999999;", "\\10;", "__"]
 
 
-@pytest.fixture(scope="module", params=["sentencepiece", "wordpiece", "marian"])
+@pytest.fixture(
+    scope="module", params=["sentencepiece", "wordpiece", "sides", "marian"]
+)
 def tokenizer(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     lines = [side for pair in tiny.pairs("train") for side in pair]
@@ -40,6 +42,8 @@ def tokenizer(request, tmp_path_factory):
         test_marian_tokenizer.two_vocabularies().save(folder)
     elif request.param == "wordpiece":
         build_vocabulary("wordpiece", lines, 90, folder / "vocab.subwords")
+    elif request.param == "sides":
+        test_separate_tokenizer.write_sides("wordpiece", folder)
     else:
         build_vocabulary("sentencepiece", lines, 300, folder / "vocab.model")
     return load_tokenizer(folder)
