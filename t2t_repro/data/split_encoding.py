@@ -1,33 +1,26 @@
 """Encoding of the splits of a problem: vocabulary, shards and checks of the text."""
 
-import hashlib
 import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import MANIFEST_FILE, Manifest, Origin
 from t2t_repro.data.shards import load_shards, write_part, write_shards
+from t2t_repro.data.training_vocabulary import TrainingVocabulary
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.checks import Checks
 from t2t_repro.problems.problem import Problem
-from t2t_repro.problems.trees import TREES
-from t2t_repro.system.atomic_file import write_bytes_atomically, write_text_atomically
+from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import exclusive_lock
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.tokenizers.vocabulary import (
-    SUFFIXES,
-    PieceOptions,
-    VocabularyTooLargeError,
-    build_vocabulary,
-)
 
 ENCODED_SPLITS = ("train", "val")
 CHECKS_FILE = "checks.json"
@@ -66,13 +59,13 @@ def encode_splits(
     Raises:
         UserError: If data that must be encoded cannot be read.
     """
-    given = _read_vocabulary(vocab_file)
-    directory = _name_folder(problem, hparams, data_dir, given)
-    job = _Preparation(problem, hparams, directory, fingerprints, say, wanted, workers)
+    vocabulary = TrainingVocabulary.choose(hparams, vocab_file)
+    directory = _name_folder(problem, data_dir, vocabulary)
+    job = _Preparation(problem, directory, fingerprints, say, wanted, workers)
     data_dir.mkdir(parents=True, exist_ok=True)
     with _lock(data_dir, say), _folder(directory):
         splits = job.usable_shards()
-        tokenizer = job.vocabulary(given)
+        tokenizer = vocabulary.prepare(problem, directory, say)
         warnings = job.read_warnings()
         checks = None
         if warnings is None and wanted:
@@ -127,55 +120,28 @@ def encode_part(
     Raises:
         UserError: If the training text cannot be read.
     """
-    given = _read_vocabulary(vocab_file)
-    directory = _name_folder(problem, hparams, data_dir, given)
+    vocabulary = TrainingVocabulary.choose(hparams, vocab_file)
+    directory = _name_folder(problem, data_dir, vocabulary)
     fingerprints, wanted = {"train": problem.fingerprint()}, ("train",)
-    job = _Preparation(problem, hparams, directory, fingerprints, say, wanted, workers)
+    job = _Preparation(problem, directory, fingerprints, say, wanted, workers)
     data_dir.mkdir(parents=True, exist_ok=True)
     with _lock(data_dir, say), _folder(directory):
-        tokenizer = job.vocabulary(given)
+        tokenizer = vocabulary.prepare(problem, directory, say)
     return job.encode_part(tokenizer, part)
 
 
-def _read_vocabulary(path: Path | None) -> tuple[str, bytes] | None:
-    """Returns the suffix and the contents of an existing vocabulary file.
-
-    The file may be in the folder that is rebuilt.
-    """
-    if path is None:
-        return None
-    if path.exists() and not path.is_file():
-        kind = "folder" if path.is_dir() else "pipe or device"
-        raise UserError(f"--vocab_file {path} is a {kind}; specify a file")
-    load_tokenizer(path)  # Raises an error if the file is damaged.
-    return path.suffix, path.read_bytes()
-
-
 def _name_folder(
-    problem: Problem,
-    hparams: HParams,
-    data_dir: Path,
-    given: tuple[str, bytes] | None,
+    problem: Problem, data_dir: Path, vocabulary: TrainingVocabulary
 ) -> Path:
     """Returns the folder of a problem's vocabulary and shards."""
-    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
-    vocabulary += _piece_options(hparams).label
-    if given is not None:
-        vocabulary = hashlib.sha256(given[1]).hexdigest()[:12]
     languages = f"{problem.source_lang}-{problem.target_lang}"
-    return data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
+    return data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary.name}"
 
 
 def _lock(data_dir: Path, say: Callable[[str], None]) -> AbstractContextManager[bool]:
     """Locks a folder of data, which several training runs may share."""
     waiting = f"waiting for another process that prepares data in {data_dir}"
     return exclusive_lock(data_dir, lambda: say(waiting))
-
-
-def _piece_options(hparams: HParams) -> PieceOptions:
-    """Returns SentencePiece's options of a new vocabulary."""
-    names = (field.name for field in fields(PieceOptions))
-    return PieceOptions(**{name: getattr(hparams, name) for name in names})
 
 
 @contextmanager
@@ -195,7 +161,6 @@ class _Preparation:
     """Steps of `encode_splits`, with its arguments as attributes."""
 
     problem: Problem
-    hparams: HParams
     directory: Path
     fingerprints: Mapping[str, str]
     say: Callable[[str], None]
@@ -240,40 +205,6 @@ class _Preparation:
                 if whole:
                     break
         return shards
-
-    def vocabulary(self, given: tuple[str, bytes] | None) -> Tokenizer:
-        """Loads the vocabulary of the folder; builds or copies it if it is missing.
-
-        Args:
-            given: Suffix and contents of an existing vocabulary file.
-        """
-        kind = self.hparams.tokenizer
-        suffix = given[0] if given else SUFFIXES.get(kind)
-        if suffix is None:
-            raise UserError(
-                f"hparams: the vocabulary of tokenizer={kind} cannot be built from "
-                "text; use that of an imported model (--vocab_file M/vocab.marian)"
-            )
-        path = self.directory / f"vocab{suffix}"
-        if path.exists():
-            self.say(f"reusing {path}")
-        elif given is not None:
-            write_bytes_atomically(path, given[1])
-        else:
-            self.say(f"building a vocabulary of {self.hparams.vocab_size:,} subwords")
-            try:
-                self._build_vocabulary(path, self.hparams.vocab_size)
-            except VocabularyTooLargeError as error:
-                self.say(f"  {error}; using that size instead")
-                self._build_vocabulary(path, error.largest)
-        return load_tokenizer(path)
-
-    def _build_vocabulary(self, path: Path, size: int) -> None:
-        """Builds a vocabulary shared by source and target."""
-        lines = (line for pair in self.problem.pairs("train") for line in pair)
-        tags = self.problem.target_lang == TREES
-        options = _piece_options(self.hparams)
-        build_vocabulary(self.hparams.tokenizer, lines, size, path, tags, options)
 
     def encode(
         self, split: str, pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer

@@ -39,6 +39,11 @@ def _model_contradictions(hparams: Any) -> Iterator[str]:
     ):
         if field.name in of_pieces and getattr(hparams, field.name) != field.default:
             yield f"{field.name} needs tokenizer=sentencepiece"
+    if not hparams.share_vocab and hparams.share_embeddings:
+        yield (
+            "share_vocab=false needs share_embeddings=false; tie_target=true then "
+            "shares one matrix for target embedding and softmax"
+        )
     if hparams.start_symbol >= hparams.vocab_size:
         yield (
             f"start_symbol={hparams.start_symbol} must be less than "

@@ -40,9 +40,15 @@ class ModelFields:
     )
     vocab_size: int = _model_setting(
         37_000,
-        "Number of subwords in the vocabulary shared by source and target.",
+        "Number of subwords in a vocabulary; of each one if share_vocab is false.",
         _PAPER_BATCH,
         minimum=3,
+    )
+    share_vocab: bool = _model_setting(
+        True,
+        "Build one vocabulary from the texts of both sides; false: one for each side. "
+        "Imported models keep theirs.",
+        _PAPER_BATCH,
     )
     normalization: str = setting(
         "exact",

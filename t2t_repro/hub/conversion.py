@@ -19,7 +19,8 @@ SUPPORTED = Supported(
     "a keras-hub preset",
     "use python -m t2t_repro.translate",
     (
-        *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings", "tie_target"),
+        *("tokenizer", "vocab_size", "share_vocab", "vocab_divisor"),
+        *("share_embeddings", "tie_target"),
         *("d_model", "d_ff", "decoder_d_ff", "num_layers", "num_decoder_layers"),
         *("num_heads", "d_k", "d_v", "activation", "attention_bias", "softmax_bias"),
         *("norm", "norm_epsilon", "max_relative_position", "self_attention_radius"),

@@ -50,7 +50,8 @@ SUPPORTED = Supported(
     "CTranslate2",
     "export a saved_model",
     (
-        *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings", "tie_target"),
+        *("tokenizer", "vocab_size", "share_vocab", "vocab_divisor"),
+        *("share_embeddings", "tie_target"),
         *("d_model", "d_ff", "decoder_d_ff", "num_layers", "num_decoder_layers"),
         *("num_heads", "attention_bias", "softmax_bias", "norm_epsilon"),
         *("position", "max_position", "start_symbol", "source_end"),

@@ -30,14 +30,17 @@ from t2t_repro.serving.exports import (
 )
 from t2t_repro.serving.litert_client import LiteRTTranslator
 from t2t_repro.tokenizers import plain_tokenizer
+from t2t_repro.tokenizers.load import load_tokenizer
 from tests import in_browser, run_command, tiny
 from tests.docs.blocks import blocks
 from tests.interop.marian.small_marian import SmallMarian
 from tests.runs.directories import provenance
+from tests.tokenizers import test_separate_tokenizer
 
 pytestmark = pytest.mark.medium
 
 browser = in_browser.browser
+SEPARATE = {"share_vocab": False}
 LINES = [source for source, _ in tiny.pairs("test")]
 TEXT = "".join(f"{line}\n" for line in LINES)
 
@@ -46,17 +49,21 @@ TEXT = "".join(f"{line}\n" for line in LINES)
 def model_dir_of(tmp_path_factory):
     """Returns a function that creates a model directory and returns its path."""
     folder = tmp_path_factory.mktemp("models")
-    tokenizer = tiny.tokenizer(folder)
+    shared = tiny.tokenizer(folder)
+    test_separate_tokenizer.write_sides("wordpiece", folder)
+    separate = load_tokenizer(folder / "vocab.sides")
 
     def create(**settings):
         settings["share_embeddings"] = False
+        tokenizer = shared if settings.get("share_vocab", True) else separate
         directory = ModelDir(folder / "_".join(["model", *settings]))
         if not directory.exists():
             sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1}
             search = {"beam_size": 1, "decode_extra_length": 3}
             hparams = HParams(problem="files", **sizes, **search, **settings)
             directory.begin(hparams, provenance(tokenizer), tokenizer)
-            variables = named_variables(tiny.random_model(**settings))
+            sizes = tokenizer.vocab_size, 0.3, tokenizer.target_vocab_size
+            variables = named_variables(tiny.random_model(*sizes, **settings))
             weights = {name: each.numpy() for name, each in variables.items()}
             checkpoints.save(directory.checkpoint_dir, 1, weights)
         return directory.path
@@ -167,9 +174,19 @@ CALLS = {
 
 
 @pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
-@pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: type(kind).__name__)
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        *((kind, {}) for kind in FORMATS),
+        *((kind, SEPARATE) for kind in (SAVED_MODEL, IDS, CTRANSLATE2, KERAS_HUB)),
+        (LITERT, SEPARATE),
+    ],
+    ids=lambda each: (
+        "-".join(each) or "shared" if isinstance(each, dict) else type(each).__name__
+    ),
+)
 def test_a_moved_export_translates_like_translate(
-    kind, model_dir_of, tmp_path, request
+    kind, settings, model_dir_of, tmp_path, request
 ):
     local = {"self_attention_radius": 1} if kind.name == "saved_model" else {}
     folder = tmp_path / "exported"
@@ -177,7 +194,7 @@ def test_a_moved_export_translates_like_translate(
     if is_imported:
         model_dir = import_small_marian(kind, tmp_path)
     else:
-        model_dir = model_dir_of(**local)
+        model_dir = model_dir_of(**local, **settings)
     flags = ("--export_dir", str(folder), "--format", kind.name)
     flags += ("--input", "ids") if kind.takes_ids else ()
     source = ("--model_dir", str(model_dir))

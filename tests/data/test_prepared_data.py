@@ -85,6 +85,36 @@ def test_prepared_data_decodes_to_the_corpus(run):
         assert list(zip(*texts, strict=True)) == tiny.pairs(split)
 
 
+def test_each_side_has_the_vocabulary_of_its_text(original, tmp_path):
+    settings = {"share_vocab": False, "share_embeddings": False}
+    hparams, say = HPARAMS.replace(**settings), Preparation(tmp_path).log
+    problem = FilesProblem(str(original.data_dir), None, None)
+    data = prepare(problem, hparams, tmp_path, say.append)
+    assert data.directory == tmp_path / f"{FOLDER}-separate"
+    assert say[0] == "building a source vocabulary of 300 subwords"
+    assert "building a target vocabulary of 300 subwords" in say
+    sides = data.tokenizer.source, data.tokenizer.target
+    for side, lines in zip(sides, zip(*tiny.pairs("train"), strict=True), strict=True):
+        path = tmp_path / "alone.model"
+        size = side.vocab_size  # The text of one side may be too small for 300.
+        build_vocabulary("sentencepiece", lines, size, path)
+        assert side.contents == path.read_bytes()
+    batch = data.val.gather(list(range(len(data.val))))
+    for column, (side, ids) in enumerate(zip(sides, batch.values(), strict=True)):
+        texts = [text.decode() for text in side.decode(ids).numpy()]
+        assert texts == [pair[column] for pair in tiny.pairs("val")]
+    again = prepare(problem, hparams, tmp_path, say.append)
+    assert say[-2] == f"reusing {data.directory / 'val'}"
+    # A given vocabulary must fit.
+    for name, changes, message in (
+        ("vocab.sides", {}, "a vocabulary for each side; set share_vocab=false"),
+        ("../../alone.model", settings, "for both sides; set share_vocab=true"),
+    ):
+        path = again.directory / name
+        with pytest.raises(UserError, match=message):
+            prepare(problem, HPARAMS.replace(**changes), tmp_path, print, path)
+
+
 def test_second_run_reuses_everything(run):
     before = run.bytes()
     run()

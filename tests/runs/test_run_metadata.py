@@ -70,8 +70,8 @@ def test_function_hyper_parameters_change_the_function(change, where):
 def test_other_hyper_parameters_do_not_change_the_function():
     of_function = fields_that_change("function")
     changed = {name for change, _ in FUNCTION_CHANGES for name in change}
-    # These two determine the vocabulary, not the model.
-    assert of_function == changed | {"tokenizer", "vocab_size"}
+    # These determine the vocabulary, not the model.
+    assert of_function == changed | {"tokenizer", "vocab_size", "share_vocab"}
     changes = {
         name: not value
         if isinstance(value, bool)

@@ -37,6 +37,8 @@ REQUIRED = {
     "norm_epsilon": 1e-9,
 }
 REQUIRED = {"transformers": REQUIRED, "marian": REQUIRED}
+# Values that a hyper-parameter needs if it is not its default.
+NEEDED = {"share_vocab": {"share_embeddings": False}}
 POSITIONS = "sinusoid, sinusoid_paper, sinusoid_halves, learned, none"
 # Refused by both formats of Marian's models.
 _OTHER_THAN_MARIAN = {
@@ -53,6 +55,7 @@ _OTHER_THAN_MARIAN = {
     "self_attention_radius=4": "0",
     "start_symbol=4": "0",
     "source_end=False": "True",
+    "share_vocab=False": "True",
     "vocab_divisor=2": "1",
     "target_space_id=4": "0",
 }
@@ -77,6 +80,7 @@ REFUSED = {
     "live_page": {
         "max_relative_position=4": "0",
         "self_attention_radius=4": "0",
+        "share_vocab=False": "True",
         "search=marian": "t2t",
         "search=transformers": "t2t",
         "search=opennmt": "t2t",
@@ -143,7 +147,8 @@ def test_refuses_exactly_the_unsupported_values_of_all_hyper_parameters(kind):
     for field in dataclasses.fields(HParams):
         plain = required.get(field.name, field.default)
         for value in other_values(field.name, field.default, plain):
-            hparams = HParams(**required | {field.name: value})
+            needed = NEEDED.get(field.name, {})
+            hparams = HParams(**required | needed | {field.name: value})
             assert getattr(hparams, field.name) != plain
             try:
                 supported.check(hparams)
