@@ -25,6 +25,10 @@ from t2t_repro.tokenizers.sentencepiece_tokenizer import (
     SentencePieceTokenizer,
     read_model,
 )
+from t2t_repro.tokenizers.separate_tokenizer import (
+    SeparateTokenizer,
+    join_vocabularies,
+)
 from t2t_repro.tokenizers.tokenizer import LABEL, Tokenizer
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 from t2t_repro.tokenizers.word_pieces import format_file
@@ -122,6 +126,14 @@ def extend_vocabulary(tokenizer: Tokenizer, words: Sequence[str]) -> Extension:
         return _extend_word_pieces(tokenizer, words)
     if isinstance(tokenizer, MarianTokenizer):
         return _extend_marian(tokenizer, words)
+    if isinstance(tokenizer, SeparateTokenizer):
+        source, target = (
+            extend_vocabulary(side, words)
+            for side in (tokenizer.source, tokenizer.target)
+        )
+        contents = join_vocabularies(source.tokenizer, target.tokenizer)
+        joined = SeparateTokenizer(contents, tokenizer.file_name)
+        return Extension(joined, source.source, target.target)
     assert isinstance(tokenizer, SentencePieceTokenizer)
     model, new = _extend_model(tokenizer.contents, words, tokenizer.file_name)
     spelling = _spell(new, tokenizer)

@@ -17,6 +17,7 @@ from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests import tiny
 from tests.interop.marian.small_marian import SmallMarian
+from tests.tokenizers.test_separate_tokenizer import write_sides
 
 # The vocabularies lack the letters of some words.
 WORDS = ["nineteen", "elf", "Übung", "日本", "one"]
@@ -29,11 +30,16 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["sentencepiece", "wordpiece", "marian"])
+@pytest.fixture(
+    scope="module", params=["sentencepiece", "wordpiece", "sides", "marian"]
+)
 def tokenizer(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
     if request.param == "marian":
         return read(SmallMarian(size=60).write(folder / "marian")).tokenizer
+    if request.param == "sides":
+        write_sides("wordpiece", folder)
+        return load_tokenizer(folder)
     suffix = {"sentencepiece": "model", "wordpiece": "subwords"}[request.param]
     lines = [side for pair in tiny.pairs("train") for side in pair]
     build_vocabulary(request.param, lines, 300, folder / f"vocab.{suffix}")
