@@ -235,10 +235,10 @@ def _run(
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import devices, strategy
-    from t2t_repro.training.extended_origin import extend_origin
     from t2t_repro.training.guard import make_guard
-    from t2t_repro.training.origin import choose_start
+    from t2t_repro.training.origin import VOCABULARY, choose_start
     from t2t_repro.training.run import Run
+    from t2t_repro.training.vocabulary_change import check_replaceable, extend_origin
 
     if args.deterministic:
         devices.compute_the_same_bits()
@@ -252,8 +252,12 @@ def _run(
     if args.guard is not None:
         guard = make_guard(args.guard, args.guard_tolerance, problem, data_dir)
         guarded = guard.fingerprint
-    start = choose_start(given, init_from, model_dir, vocab_file, log, guarded)
+    replaces = args.vocab == "replace"
+    own_file, free = (None, VOCABULARY) if replaces else (vocab_file, ())
+    start = choose_start(given, init_from, model_dir, own_file, log, guarded, free)
     origin = start.origin
+    if replaces and origin is not None:
+        origin = check_replaceable(origin, start.hparams, vocab_file)
     if args.vocab == "extend":
         vocab_file = None  # It is that of the first model.
         if origin is not None:

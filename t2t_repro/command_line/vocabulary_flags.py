@@ -1,4 +1,4 @@
-"""Flags of `train` that extend the vocabulary of the model of --init_from."""
+"""Flags of `train` that change the vocabulary of the model of --init_from."""
 
 import argparse
 
@@ -10,10 +10,11 @@ def add_vocabulary_flags(parser: cli.ArgumentParser) -> None:
     """Adds the flags."""
     parser.add_argument(
         "--vocab",
-        choices=("keep", "extend"),
+        choices=("keep", "extend", "replace"),
         default="keep",
-        help="vocabulary of a training with --init_from: that of the model, or "
-        "extended by words, whose embeddings start as the mean of their old pieces",
+        help="vocabulary of a training with --init_from: that of the model; extended "
+        "by words; or a new one, built from the training text or of --vocab_file. "
+        "Embeddings of new tokens start as the mean of their old pieces",
     )
     words = parser.add_mutually_exclusive_group()
     words.add_argument(
@@ -32,11 +33,17 @@ def add_vocabulary_flags(parser: cli.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Raises UserError if a flag of --vocab extend is missing or has no effect."""
+    """Raises UserError if a flag for --vocab is missing or cannot be combined."""
     extends = args.vocab == "extend"
-    if extends and not args.init_from:
+    if args.vocab != "keep" and not args.init_from:
         raise UserError(
-            "--vocab extend needs --init_from, the model whose vocabulary it extends"
+            f"--vocab {args.vocab} needs --init_from, the model whose vocabulary it "
+            f"{args.vocab}s"
+        )
+    if args.vocab == "replace" and args.guard:
+        raise UserError(
+            "--guard compares with the first model, which --vocab replace changes; "
+            "omit one of them"
         )
     if extends != bool(args.vocab_tokens or args.vocab_words):
         raise UserError(

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,10 @@ _INHERITED = fields_that_change("function").union(_SEARCH)
 """Hyper-parameters that a training has from its origin unless --hparams gives them."""
 
 
+VOCABULARY = ("tokenizer", "vocab_size", "share_vocab")
+"""Hyper-parameters of a vocabulary that is built from text."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """Weights, vocabulary and hyper-parameters that a training starts from.
@@ -43,6 +47,7 @@ class Origin:
         tokenizer: Tokenizer of the model.
         assign: Function that assigns the weights to variables by name.
         read: Function that returns the weights of a name.
+        replaces_vocabulary: Whether the training has its own vocabulary.
     """
 
     path: Path
@@ -52,6 +57,7 @@ class Origin:
     tokenizer: Tokenizer
     assign: Callable[[Mapping[str, Any]], None]
     read: Callable[[str], np.ndarray]
+    replaces_vocabulary: bool = False
 
     def record(self) -> dict[str, str]:
         """Returns the values for ``model.json`` and ``result.json``."""
@@ -118,14 +124,14 @@ def vocabulary_of(origin: Origin | None, given: Path | None) -> Iterator[Path | 
     """Yields the vocabulary file of a training.
 
     Args:
-        origin: Model whose vocabulary is used; None for `given`.
-        given: Vocabulary file of the user; with `origin`, it must have the same
-            contents.
+        origin: Model whose vocabulary is used, unless it is replaced; None for `given`.
+        given: Vocabulary file of the user; it must have the contents of the origin's,
+            unless that is replaced.
 
     Raises:
         UserError: `given` is not the vocabulary of the origin.
     """
-    if origin is None:
+    if origin is None or origin.replaces_vocabulary:
         yield given
         return
     fingerprint = origin.tokenizer.fingerprint
@@ -163,6 +169,7 @@ def choose_start(
     vocab_file: Path | None,
     log: Callable[[str], None],
     guard: str | None = None,
+    free: Collection[str] = (),
 ) -> Start:
     """Determines the start of a training and completes its hyper-parameters.
 
@@ -173,9 +180,10 @@ def choose_start(
         given: Hyper-parameters that --hparams and other flags give.
         init_from: Value of --init_from.
         model_dir: Model directory of the training.
-        vocab_file: Value of --vocab_file.
+        vocab_file: Value of --vocab_file, unless the vocabulary is replaced.
         log: Function called with lines about the origin.
         guard: Fingerprint of the guard set; None for no guard.
+        free: Hyper-parameters that may differ from those of the model.
 
     Raises:
         UserError: The model cannot be used, does not fit `given`, or is not the one
@@ -205,7 +213,7 @@ def choose_start(
                 "train that model further"
             )
         origin = open_origin(init_from, vocab_file)
-        hparams = inherit(given, origin.hparams, init_from)
+        hparams = inherit(given, origin.hparams, init_from, free)
         guarded = {"guard": guard} if guard else {}
         return Start(hparams, origin, origin.record() | guarded)
     hparams = HParams(**_complete(given, model_dir.hparams()))
@@ -235,22 +243,29 @@ def _complete(given: Mapping[str, Any], origin: HParams) -> dict[str, Any]:
     return {name: getattr(origin, name) for name in _INHERITED} | dict(given)
 
 
-def inherit(given: Mapping[str, Any], origin: HParams, path: Path) -> HParams:
+def inherit(
+    given: Mapping[str, Any],
+    origin: HParams,
+    path: Path,
+    free: Collection[str] = (),
+) -> HParams:
     """Returns `given` with the architecture and the search of the origin.
 
     Args:
         given: Hyper-parameters by name.
         origin: Hyper-parameters of the origin.
         path: Path of the origin, for messages.
+        free: Hyper-parameters that may differ from those of the origin.
 
     Raises:
         UserError: A given value would change the function of the weights.
     """
     values = origin.to_dict()
+    compared = fields_that_change("function").difference(free)
     differences = [
         f"{name}={given[name]}, but {name}={values[name]} in {path}"
         for name in given
-        if name in fields_that_change("function") and given[name] != values[name]
+        if name in compared and given[name] != values[name]
     ]
     if differences:
         raise UserError(

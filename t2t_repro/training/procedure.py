@@ -44,6 +44,7 @@ from t2t_repro.training.run import Run
 from t2t_repro.training.scoring import average_and_score
 from t2t_repro.training.training_pairs import TrainingPairs, list_skipped_pairs
 from t2t_repro.training.validator import Validator, score_name
+from t2t_repro.training.vocabulary_change import replace_vocabulary
 from t2t_repro.training.workers import Workers
 
 
@@ -75,6 +76,9 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
     with vocabulary_of(run.origin, vocab_file) as vocab_file:
         data = _prepare(run, vocab_file, fingerprints)
     if run.origin is not None:
+        if run.origin.replaces_vocabulary:
+            changed = replace_vocabulary(run.origin, data.tokenizer, run.log)
+            run = replace(run, origin=changed)
         check_labels(run.problem, data.tokenizer)
         if run.guard is not None:
             check_labels(run.guard.problem, data.tokenizer, ["val"])

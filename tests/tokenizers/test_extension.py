@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.interop.marian.importer import read
-from t2t_repro.models.extension import extend_rows
+from t2t_repro.models.vocabulary_rows import spell_rows
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.extension import (
     extend_vocabulary,
@@ -77,17 +77,16 @@ def test_target_text_uses_the_new_pieces_too(tokenizer):
 
 def test_new_rows_are_means_of_old_rows():
     table = np.float32([[0, 0], [1, 2], [3, 4], [6, 9]])
-    spellings = {"source": [[1, 2]], "target": [[1, 2, 3], [3, 3]]}
+    spellings = {"source": [[3], [1, 2]], "target": [[0], [1, 2, 3], [3, 3]]}
     for name, expected in (
-        ("embedding/table", [[10 / 3, 5], [6, 9]]),
-        ("input_embedding/table", [[2, 3]]),
-        ("encoder/layer_0/feed_forward/hidden/kernel", []),
+        ("embedding/table", [[0, 0], [10 / 3, 5], [6, 9]]),
+        ("input_embedding/table", [[6, 9], [2, 3]]),
+        ("encoder/layer_0/feed_forward/hidden/kernel", table),
     ):
-        rows = extend_rows(name, table, spellings)
-        np.testing.assert_array_equal(rows[:4], table)
-        np.testing.assert_array_equal(rows[4:].tolist(), np.float32(expected).tolist())
-    bias = extend_rows("softmax/bias", np.float32([-9999, 1, 2, 6]), spellings)
-    assert bias.tolist() == [-9999, 1, 2, 6, 3, 6]
+        rows = spell_rows(name, table, spellings)
+        np.testing.assert_array_equal(rows, np.float32(expected))
+    bias = spell_rows("softmax/bias", np.float32([-9999, 1, 2, 6]), spellings)
+    assert bias.tolist() == [-9999, 3, 6]
 
 
 def test_selects_the_words_that_save_the_most_tokens(tokenizer):

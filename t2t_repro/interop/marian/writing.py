@@ -48,7 +48,11 @@ def read_arrays(model: Transformer) -> Arrays:
 
 def check_tokenizer(tokenizer: Tokenizer, export: str) -> MarianTokenizer:
     """Returns the tokenizer; raises UserError if the formats cannot represent it."""
-    assert isinstance(tokenizer, MarianTokenizer)
+    if not isinstance(tokenizer, MarianTokenizer):
+        raise UserError(
+            f"{export} supports only the vocabulary of an imported model, not "
+            f"{tokenizer.file_name}; {REMEDY}"
+        )
     if tokenizer.source_start is not None:
         raise UserError(
             f"{export} cannot insert {tokenizer.source_start} before every source, as "

@@ -1,4 +1,4 @@
-"""Weights of a model whose vocabulary was extended."""
+"""Weights of a model whose vocabulary was extended or replaced."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,14 +15,15 @@ _SIDES = {
 """Side of the vocabulary of each variable with one row per id."""
 
 
-def extend_rows(
+def spell_rows(
     name: str, value: np.ndarray, spellings: Mapping[str, Sequence[Sequence[int]]]
 ) -> np.ndarray:
-    """Appends the rows of new pieces to a variable.
+    """Returns the rows of a new vocabulary's pieces.
 
-    Each new row of an embedding, the softmax table or its bias is the mean of the rows
-    of the old pieces that spell the new one, computed in float64. All old rows, and
-    variables without rows of the vocabulary, stay the same.
+    A piece of the old vocabulary, whose spelling is one id, keeps its row of an
+    embedding, of the softmax table or of its bias. The row of any other piece is the
+    mean of the rows of the old pieces that spell it, computed in float64. Variables
+    without rows of the vocabulary stay the same.
 
     Args:
         name: Name of the variable.
@@ -32,8 +33,12 @@ def extend_rows(
     Returns:
         float32 (new ids, ...).
     """
-    new = spellings[_SIDES[name]] if name in _SIDES else ()
-    if not new:
+    if name not in _SIDES:
         return value
-    means = [value[list(ids)].mean(axis=0, dtype=np.float64) for ids in new]
-    return np.concatenate([value, np.asarray(means, value.dtype)])
+    rows = [
+        value[ids[0]]
+        if len(ids) == 1
+        else value[list(ids)].mean(axis=0, dtype=np.float64)
+        for ids in spellings[_SIDES[name]]
+    ]
+    return np.asarray(rows, value.dtype)
