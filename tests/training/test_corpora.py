@@ -95,7 +95,9 @@ def test_folders_of_shards_need_different_names(tmp_path):
     names = [tiny.write_corpus(tmp_path / parent / "text") for parent in "ab"]
     corpora = parse_corpora(f"{names[0]}:1,{names[1]}:1", "files", None, None)
     with pytest.raises(UserError, match="two folders of --data_dir have the same name"):
-        prepare_corpora(corpora, hparams.HParams(), print, None, {}, tmp_path / "new")
+        prepare_corpora(
+            corpora, hparams.HParams(), print, None, {}, shard_dir=tmp_path / "new"
+        )
     assert not (tmp_path / "new").exists()
 
 
