@@ -114,7 +114,7 @@ def _encode(
     """Encodes chunks and writes their shards; ids take two bytes if they fit."""
     ids = max(tokenizer.vocab_size, tokenizer.target.vocab_size)
     dtype = np.uint16 if ids <= 1 << 16 else np.int32
-    writer.add(encode_chunks(chunks, tokenizer.plain, dtype, workers))
+    writer.add(encode_chunks(chunks, tokenizer.make_plain, dtype, workers))
 
 
 @contextmanager

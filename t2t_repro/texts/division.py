@@ -13,7 +13,7 @@ import tensorflow as tf
 from t2t_repro.texts.placeholder_patterns import Span
 from t2t_repro.texts.placeholders import pair_tags
 from t2t_repro.texts.sentence_rules import MAYBE_SEVERAL
-from t2t_repro.texts.sentences import MOST_CHARACTERS, Sentences, SentenceSplitter
+from t2t_repro.texts.sentences import Sentences, SentenceSplitter
 from t2t_repro.texts.translation import Hypothesis, Progress, Translation
 
 MOST_TEXT_CHARACTERS = 1 << 20
@@ -178,9 +178,10 @@ class Division:
             return True
         most = self._splitter.max_input_length
         # NFKC and bytes turn the character U+FDFA into 33 subwords.
-        long = [text[:MOST_CHARACTERS] for text in texts if len(text) >= most // 33]
-        lengths = self._splitter.tokenizer.encode(tf.constant(long, tf.string))
-        return bool(tf.reduce_any(lengths.row_lengths() > most))
+        encode = self._splitter.tokenizer.plain.encode
+        return any(
+            len(text) >= most // 33 and len(encode(text)) > most for text in texts
+        )
 
 
 class MaskedText(NamedTuple):

@@ -76,10 +76,19 @@ class Tokenizer(tf.Module):
         return None
 
     @property
-    def plain(self) -> Callable[[], plain_tokenizer.PlainTokenizer]:
+    def make_plain(self) -> Callable[[], plain_tokenizer.PlainTokenizer]:
         """Function that creates this tokenizer without TensorFlow; can be pickled."""
         suffix = os.path.splitext(self.file_name)[1]
         return functools.partial(plain_tokenizer.parse, self._contents, suffix)
+
+    @functools.cached_property
+    def plain(self) -> plain_tokenizer.PlainTokenizer:
+        """This tokenizer without TensorFlow, for texts outside of a graph.
+
+        Graphs take a second to trace. While searches use all cores, their operations
+        take longer than plain Python.
+        """
+        return self.make_plain()
 
     @property
     @abstractmethod

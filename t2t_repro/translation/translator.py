@@ -5,6 +5,7 @@ training and in the exported SavedModel, so that their outputs are the same.
 """
 
 import hashlib
+import string
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -18,8 +19,9 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.texts.sentences import MOST_CHARACTERS
 from t2t_repro.texts.translation import BLANK, Hypothesis, Progress, Translation
 from t2t_repro.texts.windows import windows
+from t2t_repro.tokenizers import plain_tokenizer
 from t2t_repro.tokenizers.term_encoding import encode_terms
-from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
 from t2t_repro.translation.hypotheses import (
     ReplaceUnknown,
     score_texts,
@@ -162,9 +164,8 @@ class Translator:
         if self.search.tensor2tensor_rules:
             texts = [text.strip() for text in texts]
         self.tokenizer.print_notes(texts)
-        ids = self.tokenizer.encode(tf.constant(texts))
-        lengths = ids.row_lengths().numpy()
-        ids = cut_rows(ids, self.max_input_length)
+        rows = list(map(self.tokenizer.plain.encode, texts))
+        lengths = np.array(list(map(len, rows)))
         translations = [
             Translation((BLANK,), cut=len(line) > MOST_CHARACTERS) for line in lines
         ]
@@ -179,7 +180,7 @@ class Translator:
         report(len(lines) - sum(map(len, groups)), 0)
         batches = [
             EncodedBatch(
-                tf.gather(ids, group).to_tensor(),
+                self._pad([rows[n] for n in group]),
                 prefixes and self._encode_prefixes([prefixes[n] for n in group]),
                 terms and self._encode_term_lists([terms[n] for n in group]),
             )
@@ -188,12 +189,18 @@ class Translator:
         found = self._searcher.search_all(batches, batch_size)
         for group, result in zip(groups, found, strict=True):
             sources = [texts[n] for n in group]
-            rows = self._read(sources, *result, strip=terms is not None)
-            for n, hypotheses in zip(group, rows, strict=True):
+            read = self._read(sources, *result, strip=terms is not None)
+            for n, hypotheses in zip(group, read, strict=True):
                 cut = translations[n].cut or bool(lengths[n] > self.max_input_length)
                 translations[n] = Translation(tuple(hypotheses), cut)
-            report(len(group), sum(row[0].tokens for row in rows))
+            report(len(group), sum(row[0].tokens for row in read))
         return translations
+
+    def _pad(self, rows: Sequence[list[int]]) -> tf.Tensor:
+        """Returns encoded sentences, cut and padded: int32 (batch, source)."""
+        most = self.max_input_length
+        cut = [row if len(row) <= most else [*row[: most - 1], EOS_ID] for row in rows]
+        return tf.constant(plain_tokenizer.pad(cut), tf.int32)
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
         """Encodes prefixes of translations: int32 (batch, prefix), 0-padded."""
@@ -212,9 +219,10 @@ class Translator:
         `strip` removes the spaces around the text that terms may add.
         """
         found, values = select_hypotheses(self.search, ids, scores)
-        decoded = self.decode(found.reshape(values.size, -1))
-        decoded = tf.strings.strip(decoded) if strip else decoded
-        texts: Sequence[str] = [text.decode() for text in decoded.numpy()]
+        flat = found.reshape(values.size, -1).tolist()
+        texts: Sequence[str] = list(map(self.tokenizer.plain.decode, flat))
+        if strip:
+            texts = [text.strip(string.whitespace) for text in texts]
         if self._replace_unknown is not None:
             texts = self._replace_unknown(sources, found, texts)
         return score_texts(self.search, found, values, texts)

@@ -73,7 +73,7 @@ def tokenizer(corpora, tmp_path_factory):
 def lengths(request, corpora, tokenizer):
     """Lengths of a corpus in tokens, int32 (pairs, 2)."""
     chunks = [Chunk(0, corpora[request.param])]
-    (encoded,) = encode_chunks(chunks, tokenizer.plain, np.int32)
+    (encoded,) = encode_chunks(chunks, tokenizer.make_plain, np.int32)
     return encoded.lengths
 
 

@@ -17,7 +17,7 @@ class CodePoints(Side):
 class CodePointTokenizer:
     """Tokenizer with one token per character."""
 
-    plain = functools.partial(PlainTokenizer, CodePoints(), CodePoints())
+    make_plain = functools.partial(PlainTokenizer, CodePoints(), CodePoints())
 
     def __init__(self, vocab_size=60_000, fingerprint="vocabulary-1"):
         self.vocab_size = vocab_size

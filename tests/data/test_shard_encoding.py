@@ -53,7 +53,7 @@ def tokenizer(request, tmp_path_factory):
 def encode(tokenizer, pairs):
     """Returns the ids of both sides of each pair."""
     chunks = [Chunk(0, pairs[start : start + 50]) for start in range(0, len(pairs), 50)]
-    encoded = list(encode_chunks(chunks, tokenizer.plain, np.int32))
+    encoded = list(encode_chunks(chunks, tokenizer.make_plain, np.int32))
     tokens = np.concatenate([chunk.tokens for chunk in encoded])
     lengths = np.concatenate([chunk.lengths for chunk in encoded])
     rows = np.split(tokens, np.cumsum(lengths)[:-1])

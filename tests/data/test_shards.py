@@ -163,7 +163,7 @@ def test_interrupted_run_keeps_its_whole_shards(tmp_path, uninterrupted, number)
         )
     whole = [*tmp_path.glob(".unfinished-train-*/*.lengths.npy")]
     assert len(whole) == sum(bool(target) for _, target in MANY[:number]) // 20
-    tokenizer.plain = lambda: PlainTokenizer(Recorded(), Recorded())
+    tokenizer.make_plain = lambda: PlainTokenizer(Recorded(), Recorded())
     write_shards(MANY, tokenizer, folder, "train", ORIGIN, pairs_per_shard=20)
     assert read_bytes(folder) == uninterrupted
     pairs = [pair for pair in MANY if pair[1]][20 * len(whole) :]
@@ -197,7 +197,7 @@ def test_parts_of_several_machines_are_the_same_files(tmp_path, uninterrupted):
     assert counts == [1, 3, 4, 5]
     nothing = CodePoints()
     nothing.encode = None  # No text is left to encode.
-    tokenizer.plain = functools.partial(PlainTokenizer, nothing, nothing)
+    tokenizer.make_plain = functools.partial(PlainTokenizer, nothing, nothing)
     write_shards(MANY, tokenizer, folder, "train", ORIGIN, pairs_per_shard=20)
     assert read_bytes(folder) == uninterrupted
 

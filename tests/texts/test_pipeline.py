@@ -10,6 +10,8 @@ from t2t_repro.texts.pipeline import Pipeline
 from t2t_repro.texts.placeholders import Placeholders
 from t2t_repro.texts.sentences import SentenceSplitter
 from t2t_repro.texts.translation import Hypothesis, Translation
+from t2t_repro.tokenizers.plain_tokenizer import PlainTokenizer
+from tests.data.code_points import CodePoints
 from tests.texts.test_sentences import Characters, splitter
 
 
@@ -94,6 +96,9 @@ def test_few_characters_may_have_too_many_subwords():
     tokenizer, upper = Characters(), Upper()
     pieces = tokenizer._to_pieces
     tokenizer._to_pieces = lambda text: tf.concat([pieces(text)] * 33, axis=1)
+    side = CodePoints()
+    side.encode = lambda text: 33 * [*map(ord, text)]
+    tokenizer.make_plain = lambda: PlainTokenizer(side, side)
     rule = Division(SentenceSplitter(tokenizer, 40, "en"), by_sentence=False)
     pipeline = Pipeline(upper, Placeholders([]), align, division=rule)
     (translation,) = pipeline.translate_window(["a b"])

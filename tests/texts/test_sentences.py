@@ -9,12 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2t_repro.texts.sentences import Sentences, SentenceSplitter
+from t2t_repro.tokenizers.plain_tokenizer import PlainTokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
+from tests.data.code_points import CodePoints
 from tests.properties import checked
 
 
 class Characters(Tokenizer):
     """Fake tokenizer with one token per character."""
+
+    make_plain = functools.partial(PlainTokenizer, CodePoints(), CodePoints())
 
     def __init__(self):
         super().__init__(b"", "vocab", 2)
