@@ -71,10 +71,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         split: asdict(manifest)
         for split, manifest in manifests(prepared.directory).items()
     }
+    val = 0 if prepared.val is None else len(prepared.val)
     cli.print_result(
         f"{prepared.directory} is ready: vocabulary of "
         f"{prepared.tokenizer.vocab_size:,}, {len(prepared.train):,} training pairs, "
-        f"{len(prepared.val):,} validation pairs",
+        f"{val:,} validation pairs",
         {"directory": str(prepared.directory), "splits": splits},
         args.json,
     )

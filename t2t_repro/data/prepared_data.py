@@ -23,7 +23,7 @@ class PreparedData:
         directory: Folder of the vocabulary and the encoded splits.
         tokenizer: Tokenizer of the vocabulary.
         train: Encoded training pairs.
-        val: Encoded validation pairs.
+        val: Encoded validation pairs; None without validation text.
         folders: Folder of the training shards of each corpus.
         sizes: Number of training pairs of each corpus.
     """
@@ -31,7 +31,7 @@ class PreparedData:
     directory: Path
     tokenizer: Tokenizer
     train: EncodedPairs
-    val: EncodedPairs
+    val: EncodedPairs | None
     folders: tuple[Path, ...]
     sizes: tuple[int, ...]
 
@@ -71,9 +71,10 @@ def prepare(
         say,
         vocab_file,
         _fingerprints(problem, fingerprints or {}),
+        list(filter(problem.has, ENCODED_SPLITS)),
         workers=workers,
     )
-    train, val = (splits[split] for split in ENCODED_SPLITS)
+    train, val = splits["train"], splits.get("val")
     folders = (directory / "train",)
     return PreparedData(directory, tokenizer, train, val, folders, (len(train),))
 
@@ -115,6 +116,7 @@ def prepare_corpora(
             joint, hparams, folders[-1], say, None, {}, wanted=()
         )
         vocab_file = directory / tokenizer.file_name
+    wanted = list(filter(last.problem.has, ENCODED_SPLITS))
     encoded = []
     for corpus, folder in zip(corpora, folders, strict=True):
         say(f"corpus {corpus.name}, weight {corpus.weight}")
@@ -126,7 +128,7 @@ def prepare_corpora(
                 say,
                 vocab_file,
                 {**fingerprints, "train": corpus.fingerprint},
-                wanted=ENCODED_SPLITS if corpus is last else ("train",),
+                wanted=wanted if corpus is last else ("train",),
                 held_out=last.problem,
                 workers=workers,
             )
@@ -137,7 +139,7 @@ def prepare_corpora(
         directory,
         tokenizer,
         EncodedPairs.join(train),
-        splits["val"],
+        splits.get("val"),
         tuple(folder / "train" for folder, _, _ in encoded),
         tuple(map(len, train)),
     )
@@ -187,7 +189,7 @@ def _fingerprints(problem: Problem, known: Mapping[str, str]) -> dict[str, str]:
     """Returns the fingerprint of every existing split."""
     fingerprints = {
         split: known.get(split) or fingerprint(problem, split)
-        for split in ENCODED_SPLITS
+        for split in filter(problem.has, ENCODED_SPLITS)
     }
     # The test split is optional here; it is needed only for scoring.
     with suppress(UserError):
@@ -197,4 +199,5 @@ def _fingerprints(problem: Problem, known: Mapping[str, str]) -> dict[str, str]:
 
 def manifests(directory: Path) -> dict[str, Manifest]:
     """Returns the manifest of each encoded split in a folder."""
-    return {split: read_manifest(directory / split) for split in ENCODED_SPLITS}
+    splits = (split for split in ENCODED_SPLITS if (directory / split).exists())
+    return {split: read_manifest(directory / split) for split in splits}

@@ -78,6 +78,11 @@ class FilesProblem(Problem):
             yield pair
         self._lines[split] = lines
 
+    def has(self, split: str) -> bool:
+        """Returns whether the folder has any file of a split."""
+        check_split(split)
+        return split == "train" or any(self._folder.glob(f"{split}.*"))
+
     def description(self, split: str) -> str:
         """Returns the names of a split's files and their numbers of lines or pairs."""
         if files := self._find_pair_files(split):

@@ -42,6 +42,11 @@ class Problem(ABC):
         Raises UserError if `split` is not in `SPLITS` or cannot be read.
         """
 
+    def has(self, split: str) -> bool:
+        """Returns whether a split exists; a training does not need "val" and "test"."""
+        check_split(split)
+        return True
+
     def description(self, split: str) -> str:
         """Returns a short description of a split, e.g. its name and size."""
         return f"{self.name}, {split}"

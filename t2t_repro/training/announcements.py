@@ -7,7 +7,7 @@ import keras
 
 from t2t_repro.models.variables import find_frozen
 from t2t_repro.runs.run_metadata import ORIGIN_KEYS
-from t2t_repro.system.errors import format_count
+from t2t_repro.system.errors import UserError, format_count
 from t2t_repro.training.run import Run
 
 MOST_EPOCHS = 200
@@ -53,6 +53,22 @@ def describe_frozen(
             f"frozen: {len(frozen)} of {len(weights)} weights with {count:,} of "
             f"{every:,} numbers (freeze: {freeze})"
         )
+
+
+def describe_missing_text(run: Run) -> Iterator[str]:
+    """Yields a line for each missing split with the stages that the run omits.
+
+    Raises UserError if a hyper-parameter needs the split.
+    """
+    if not run.problem.has("val"):
+        if patience := run.hparams.early_stopping:
+            raise UserError(
+                f"early_stopping={patience} needs validation text, but the data have "
+                "no val.* files; add them, or set early_stopping=0"
+            )
+        yield "no validation text (val.*): no validation, so no best_bleu either"
+    if not run.problem.has("test"):
+        yield "no test text (test.*): the model will not be scored"
 
 
 def describe_start(run: Run, start: int, imported_from: str | None) -> str:

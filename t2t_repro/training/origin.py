@@ -287,7 +287,7 @@ def check_labels(
     if not tokenizer.labels:
         return
     shown = ", ".join(sorted(tokenizer.labels)[:8])
-    for split in splits:
+    for split in filter(problem.has, splits):
         for number, (source, _) in enumerate(problem.pairs(split), 1):
             match = re.match(LABEL, source)
             if match and match[0] in tokenizer.labels:

@@ -24,7 +24,7 @@ from t2t_repro.system.malloc import keep_freed_memory
 from t2t_repro.training import announcements, compilation, compile_cache, devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.corpus_log import CorpusLog
-from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.loop import TrainingLoop, Validate
 from t2t_repro.training.monitor import (
     TENSORBOARD,
     Monitor,
@@ -59,6 +59,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         UserError: The data, the model directory or a setting is not usable.
     """
     keep_freed_memory()
+    missing = list(announcements.describe_missing_text(run))
     fingerprints = {"train": _fingerprint_of_training_data(run)}
     provenance = RunMetadata(
         problem=run.problem.name,
@@ -71,7 +72,10 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
     )
     run = resolve_auto(run, provenance)
     # Reading the test split now reports unusable data before days of training.
-    fingerprints |= {s: fingerprint(run.problem, s) for s in ("val", "test")}
+    held_out = filter(run.problem.has, ("val", "test"))
+    fingerprints |= {split: fingerprint(run.problem, split) for split in held_out}
+    for line in missing:
+        run.log(line)
     vocab_file = run.vocab_file or run.model_dir.find_vocabulary(run.accepted)
     with vocabulary_of(run.origin, vocab_file) as vocab_file:
         data = _prepare(run, vocab_file, fingerprints)
@@ -103,14 +107,14 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         if run.origin is not None and loop.is_chief:
             loop.begin_from(run.origin.assign, run.model_dir.origin_dir)
         loop.validates_start = run.origin_record is not None
-        validation_data = f"{fingerprints['val']} {data.tokenizer.fingerprint}"
+        validation_data = f"{fingerprints.get('val')} {data.tokenizer.fingerprint}"
         if not _train(run, data, model, loop, validation_data):
             return None
         if loop.is_chief:
             if run.hparams.precision != "float32":
                 # All other commands translate in float32 as well.
                 model = _build(run, data, "float32")
-            result = average_and_score(run, data, model, fingerprints["test"])
+            result = average_and_score(run, data, model, fingerprints.get("test"))
         else:
             result = {"problem": run.problem.name, "steps": loop.step}
             run.log("the chief averages the checkpoints and scores the test split")
@@ -227,11 +231,16 @@ def _train(
     if start == hparams.train_steps:
         log("all steps are done; increase --train_steps to train further")
     monitor = _make_monitor(run, loop, pairs)
+    validate: Validate = _omit_validation
+    if data.val is not None:
+        validate = Validator(
+            run, data, model, config, loop.workers, monitor, validation_data
+        )
     own = loop.workers.own_microbatches
     finished = loop.run(
         lambda step: pairs.batches(step, own),
         monitor,
-        Validator(run, data, model, config, loop.workers, monitor, validation_data),
+        validate,
         pairs.find_lines,
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )
@@ -241,6 +250,11 @@ def _train(
             "command to resume"
         )
     return finished
+
+
+def _omit_validation(step: int) -> bool:
+    """Takes the place of `Validator` without validation text."""
+    return False
 
 
 def _make_monitor(run: Run, loop: TrainingLoop, pairs: TrainingPairs) -> Monitor:
@@ -269,6 +283,7 @@ def _is_done(run: Run, loop: TrainingLoop) -> bool:
     table = validation_table(run.model_dir.path, guarded=guard is not None)
     validations = read_validations(table, start)
     is_validated = any(each.step == start for each in validations)
+    is_validated |= not run.problem.has("val")
     ends_early = stops_early(
         validations,
         hparams.validation_metric,

@@ -32,18 +32,18 @@ from t2t_repro.translation.options import TranslationOptions
 
 
 def average_and_score(
-    run: Run, data: PreparedData, model: Transformer, test_fingerprint: str
+    run: Run, data: PreparedData, model: Transformer, test_fingerprint: str | None
 ) -> dict[str, Any]:
     """Averages the last checkpoints, scores the test split and writes the result.
 
-    An existing result with the same settings is reused. A model that is still warming
-    up is averaged but not scored.
+    An existing result with the same settings is reused. Without test text, or if the
+    model is still warming up, it is averaged but not scored.
 
     Args:
         run: Settings of the run.
         data: Prepared data.
         model: Model whose weights are replaced by the average.
-        test_fingerprint: Fingerprint of the test split.
+        test_fingerprint: Fingerprint of the test split; None without test text.
 
     Returns:
         The contents of ``result.json``.
@@ -97,6 +97,7 @@ def average_and_score(
             f"{hparams.warmup_steps:,} warm-up steps (python -m t2t_repro.evaluate "
             "scores any model)"
         )
+    if is_warming_up(run, steps[-1]) or test_fingerprint is None:
         return {"problem": run.problem.name, "checkpoint": "averaged", **settings}
     averaged.tensors().assign(named_variables(model))
     pairs = list(run.problem.pairs("test"))

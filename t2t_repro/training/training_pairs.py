@@ -124,9 +124,12 @@ class TrainingPairs:
 
 def list_skipped_pairs(run: Run, data: PreparedData, pairs: TrainingPairs) -> None:
     """Writes ``skipped_pairs.tsv`` and logs the number of skipped pairs."""
-    not_encoded = read_skipped_pairs(data.directory / "val")
-    long = find_long_pairs(data.val.lengths, pipeline.LONGEST_EVALUATED, not_encoded)
-    skipped = [*pairs.skipped(), *(("val", p) for p in sorted([*not_encoded, *long]))]
+    skipped = list(pairs.skipped())
+    if data.val is not None:
+        not_encoded = read_skipped_pairs(data.directory / "val")
+        most = pipeline.LONGEST_EVALUATED
+        long = find_long_pairs(data.val.lengths, most, not_encoded)
+        skipped += [("val", pair) for pair in sorted([*not_encoded, *long])]
     rows = [f"{split}\t{line}\t{reason}" for split, (line, reason) in skipped]
     path = run.model_dir.path / SKIPPED_PAIRS_FILE
     text = "".join(f"{row}\n" for row in ("split\tline\treason", *rows))

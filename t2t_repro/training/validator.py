@@ -42,7 +42,7 @@ class Validator:
 
     Args:
         run: Settings of the run.
-        data: Prepared data.
+        data: Prepared data, with validation pairs.
         model: Model to validate.
         config: Batching settings.
         workers: Workers that validate at the same time.
@@ -63,7 +63,8 @@ class Validator:
         monitor: Monitor,
         identity: str,
     ) -> None:
-        self._run, self._data, self._config = run, data, config
+        assert data.val is not None
+        self._run, self._val, self._config = run, data.val, config
         self._workers, self._monitor = workers, monitor
         self._metric = run.hparams.validation_metric
         self._weights = named_variables(model)
@@ -93,9 +94,7 @@ class Validator:
     def __call__(self, step: int) -> bool:
         """Validates after a number of steps; returns whether training stops early."""
         number, count = self._workers.number, self._workers.count
-        loss = self._loss(
-            pipeline.eval_batches(self._data.val, self._config, number, count)
-        )
+        loss = self._loss(pipeline.eval_batches(self._val, self._config, number, count))
         if number > 0:  # Not the chief.
             return False
         run, guard, monitor = self._run, self._run.guard, self._monitor

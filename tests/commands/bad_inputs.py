@@ -255,6 +255,9 @@ CHANGES: dict[str, Change] = {
         world.data / "val.de", world.data / "val.de.gz"
     ),
     "val.de is missing": _removed("data/val.de"),
+    "val is missing": lambda world: [
+        _removed(f"data/val.{lang}")(world) for lang in ("en", "de")
+    ],
     "val.en is empty": _text("val.en", lambda text: b""),
     "test.de is blank": _text("test.de", lambda text: b"\n" * 6),
     "test.de is missing": _removed("data/test.de"),

@@ -1,9 +1,11 @@
-"""Tests of `train` with early stopping and epochs, on trainings with known curves."""
+"""Tests of `train` with early stopping, epochs, and without validation text."""
 
 import json
 import math
 import re
+import shutil
 
+import numpy as np
 import pytest
 
 from t2t_repro.runs.model_dir import ModelDir
@@ -65,3 +67,27 @@ def test_epochs_replace_the_number_of_steps(trained, tmp_path):
     done = run(trained, tmp_path / "new", more)
     assert f"resuming from step {steps}" in done.err
     assert json.loads(done.out)["steps"] == 3 * batches
+
+
+def test_validation_and_test_text_may_be_absent(trained, tmp_path):
+    """The weights are those of the same training with a validation."""
+    copy = tiny.Trained(trained.copy_to(tmp_path / "copy").folder, None)
+    shutil.rmtree(copy.model_dir)
+    shutil.rmtree(copy.data_dir / "encoded")
+    for split in ("val", "test"):
+        for lang in ("en", "de"):
+            (copy.data_dir / f"{split}.{lang}").unlink()
+    done = run(copy, copy.model_dir, "eval_steps=2")
+    assert done.err.count("no validation text (val.*): no validation") == 1
+    assert done.err.count("no test text (test.*): the model will not be scored") == 1
+    result = json.loads(done.out)
+    assert result["averaged_steps"] == [2, 4]
+    assert "bleu" not in result
+    names = {path.name for path in copy.model_dir.iterdir()}
+    assert not names & {"best_bleu", "result.json"}
+    new = weights(ModelDir(copy.model_dir).checkpoint())
+    for name, value in weights(ModelDir(trained.model_dir).checkpoint()).items():
+        # The other training ran in graphs, which round differently.
+        np.testing.assert_allclose(new[name], value, atol=1e-6, err_msg=name)
+    again = run(copy, copy.model_dir, "eval_steps=2")
+    assert "reusing the training" in again.err
