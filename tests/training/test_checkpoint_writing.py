@@ -127,7 +127,7 @@ def test_reads_a_result_after_starting_the_next_step(tmp_path):
 def test_saves_all_steps_when_a_worker_has_ended(tmp_path, late):
     """The error occurs when step 6 starts, or (`late`) when its result is read."""
     loop = fake_loop(tmp_path, train_steps=30)
-    loop.workers.is_distributed, loop.workers.any = True, lambda flag: flag
+    loop.workers.is_distributed, loop.workers.sums = True, list
     gone = tf.errors.UnavailableError(None, None, "aborted by: no connection")
 
     class Broken:
@@ -154,11 +154,12 @@ def test_workers_check_for_stop_requests_every_ten_steps(tmp_path, start):
     loop.step, checks = start, []
     loop.workers.is_distributed = True
 
-    def any_flag(flag):
-        checks.append((int(loop.step), flag))
-        return len(checks) == 4  # Another worker requests a stop.
+    def sums(values):
+        stop, *others = values
+        checks.append((int(loop.step), bool(stop)))
+        return [float(len(checks) == 4), *others]  # Another worker requests a stop.
 
-    loop.workers.any = any_flag
+    loop.workers.sums = sums
     batches = batches_with_signals(15 - start, signal.SIGTERM)
     assert not loop.run(lambda step: batches, toy.monitor(), toy.never)
     # The first call checks for an interrupted validation.
