@@ -157,11 +157,22 @@ def choose(
             name: _compare(before[name], after[name], pairs, target_lang)
             for name, pairs in sets.items()
         }
-        gain, loss = differences["validation"], differences["guard"]
-        is_better = gain.is_significant and gain.second.score > gain.first.score
-        if is_better and loss.second.score >= loss.first.score - tolerance:
+        if accepts(differences["validation"], differences["guard"], tolerance):
             break
     return GuardedChoice(checkpoints, differences, is_origin)
+
+
+def accepts(validation: Difference, guard: Difference, tolerance: float) -> bool:
+    """Returns whether weights are better than the origin, and harmless.
+
+    Args:
+        validation: Comparison of the origin with the weights on the validation set.
+        guard: The same on the guard set.
+        tolerance: See `Guard`.
+    """
+    first, second = validation.first.score, validation.second.score
+    loss = guard.first.score - guard.second.score
+    return validation.is_significant and second > first and loss <= tolerance
 
 
 def _compare(

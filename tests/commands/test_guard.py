@@ -179,15 +179,12 @@ def test_a_significantly_better_checkpoint_is_the_result(
     assert rows["guard"][0] == 100
 
 
-def test_candidates_must_be_significantly_better_and_are_tried_in_order(noisy, greedy):
+def test_candidates_must_be_better_and_are_tried_in_order(noisy, greedy):
     origin, other = noisy
     values, changed = map(weights, noisy)
     first, second = map(greedy.translate, (values, changed))
     assert not any(map(str.__eq__, first, second))
     good, same = (list(zip(SOURCES, texts, strict=True)) for texts in (second, first))
-    # Better in one half of the lines, which are a little longer, worse in the other.
-    numbers = sorted(range(len(SOURCES)), key=lambda number: -len(second[number]))
-    mixed = [good[n] for n in numbers[::2]] + [same[n] for n in numbers[1::2]]
 
     def select(candidates, validation, tolerance):
         choice = choose(
@@ -209,16 +206,7 @@ def test_candidates_must_be_significantly_better_and_are_tried_in_order(noisy, g
     choice, selected = select([[other], [origin]], good, 101)
     assert (choice.checkpoints, choice.is_origin) == ([other], False)
     assert_equal_weights(selected, changed)
-    # Equal, worse, and better by chance.
-    for validation in ([(source, "?") for source in SOURCES], same, mixed):
-        choice, selected = select([[other], [origin]], validation, 101)
-        assert (choice.checkpoints, choice.is_origin) == ([origin], True)
-        assert_equal_weights(selected, values)
-    texts = dict(good), dict(same)
-    scores = [
-        corpus_bleu(
-            [text[source] for source, _ in mixed], [[t for _, t in mixed]]
-        ).score
-        for text in texts
-    ]
-    assert scores[0] > scores[1]
+    # Worse.
+    choice, selected = select([[other], [origin]], same, 101)
+    assert (choice.checkpoints, choice.is_origin) == ([origin], True)
+    assert_equal_weights(selected, values)
