@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from t2t_repro import hparams, problems
 from t2t_repro.command_line import cli, vocabulary_flags
-from t2t_repro.command_line.data_flags import add_data_flags, add_guard_flags
+from t2t_repro.command_line.data_flags import add_data_flags, add_validation_flags
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.listing import describe_hparams
 from t2t_repro.problems.corpora import parse_corpora
@@ -62,7 +62,7 @@ def _parser() -> cli.ArgumentParser:
         "Transformers, OpenNMT-tf or tensor2tensor (default: random weights)",
     )
     vocabulary_flags.add_vocabulary_flags(parser)
-    add_guard_flags(parser)
+    add_validation_flags(parser)
     parser.add_argument(
         "--accept_changes",
         default="",
@@ -238,6 +238,7 @@ def _run(
     from t2t_repro.training.guard import make_guard
     from t2t_repro.training.origin import VOCABULARY, choose_start
     from t2t_repro.training.run import Run
+    from t2t_repro.training.validation_sets import parse_sets
     from t2t_repro.training.vocabulary_change import check_replaceable, extend_origin
 
     if args.deterministic:
@@ -284,6 +285,7 @@ def _run(
         origin=origin,
         guard=guard,
         origin_record=start.record,
+        validation_sets=parse_sets(args.validation, problem, data_dir),
     )
 
 

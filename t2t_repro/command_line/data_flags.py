@@ -51,8 +51,15 @@ def add_data_flags(
     )
 
 
-def add_guard_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags of the guard set of a training that starts from a model."""
+def add_validation_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags of further validation sets and of the guard set."""
+    parser.add_argument(
+        "--validation",
+        metavar="NAME=DATA,...",
+        help="further validation sets, whose scores are only logged: name, and folder "
+        "as for --problem files or name of a problem, e.g. news=news,talks=talks "
+        "(default: none)",
+    )
     parser.add_argument(
         "--guard",
         type=cli.path,

@@ -4,7 +4,8 @@ Its files are ``hparams.yaml`` (the resolved set), ``model.json`` (problem, lang
 data), the vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
 ``origin/`` (weights of ``train --init_from``), ``training_log.tsv``,
 ``validation_log.tsv``, ``skipped_pairs.tsv``, ``tensorboard/``, ``corpora_log.tsv``
-(several corpora) and, during training, ``training.lock``.
+(several corpora), ``validation/`` (the last translations of the validation sets),
+``validation_sets.tsv`` (named validation sets) and, during training, ``training.lock``.
 """
 
 import itertools
@@ -48,13 +49,15 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 HPARAMS_FILE = "hparams.yaml"
 RESULT_FILE = "result.json"
+VALIDATION_DIR = "validation"
+VALIDATION_SETS_FILE = "validation_sets.tsv"
 CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
 """Names that `ModelDir.checkpoint` accepts; write ./latest for a folder ``latest``."""
 # Name prefixes of the files that are written atomically. Their temporary files are
 # removed after a killed run.
 _LOGS = (
     *("training_log.tsv", "corpora_log.tsv"),
-    *("validation_log.tsv", "skipped_pairs.tsv"),
+    *("validation_log.tsv", VALIDATION_SETS_FILE, "skipped_pairs.tsv"),
 )
 _WRITTEN_ATOMICALLY = (HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab", *_LOGS, SIGN)
 
@@ -207,6 +210,8 @@ class ModelDir:
             for name in _WRITTEN_ATOMICALLY:
                 for leftover in self.path.glob(f".{name}.*"):
                     leftover.unlink()
+            for leftover in (self.path / VALIDATION_DIR).glob(".*"):
+                leftover.unlink()
             yield
 
     @contextmanager
@@ -226,7 +231,8 @@ class ModelDir:
                 written = self._settings_files()
                 if not was_there:
                     written += [self.path / name for name in _LOGS]
-                    shutil.rmtree(self.path / "tensorboard", ignore_errors=True)
+                    for folder in ("tensorboard", VALIDATION_DIR):
+                        shutil.rmtree(self.path / folder, ignore_errors=True)
                     _remove_if_empty(self.checkpoint_dir)
                 for path in written:
                     if path not in before:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_repro import problems
 from t2t_repro.evaluation.bleu import select_tokenizer
 from t2t_repro.evaluation.metrics import Difference, paired_bootstrap
 from t2t_repro.evaluation.split_scores import select_score_class, translate
@@ -18,6 +17,7 @@ from t2t_repro.problems.trees import TREES
 from t2t_repro.runs.averaging import assign_mean
 from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.system.errors import UserError
+from t2t_repro.training.validation_sets import open_set
 from t2t_repro.translation.translator import Translator
 
 FLAG = "--guard"
@@ -55,11 +55,9 @@ def make_guard(
         UserError: The set cannot be read, has fewer than two pairs or other languages,
             or the training is of a parser.
     """
-    languages = trained.source_lang, trained.target_lang
-    if TREES in languages:
+    if TREES in (trained.source_lang, trained.target_lang):
         raise UserError(f"{FLAG} compares translations, so it cannot guard a parser")
-    name, folder = (data, data_dir) if data in problems.names() else ("files", data)
-    problem = problems.create(name, folder, *languages)
+    problem = open_set(data, trained, data_dir)
     for each in (trained, problem):
         if len(list(each.pairs("val"))) < 2:
             raise UserError(

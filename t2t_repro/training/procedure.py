@@ -84,8 +84,10 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             changed = replace_vocabulary(run.origin, data.tokenizer, run.log)
             run = replace(run, origin=changed)
         check_labels(run.problem, data.tokenizer)
-        if run.guard is not None:
-            check_labels(run.guard.problem, data.tokenizer, ["val"])
+        others = list(run.validation_sets.values())
+        others += [run.guard.problem] if run.guard is not None else []
+        for problem in others:
+            check_labels(problem, data.tokenizer, ["val"])
     run = choose_shapes(count_steps(run, data), data)
     run = count_steps(run, data)
     provenance = replace(

@@ -1,6 +1,7 @@
 """Settings of one run of the `train` command."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -41,6 +42,7 @@ class Run:
         corpora: Training corpora if there are several, otherwise empty.
         shard_dir: Folder for the vocabulary and the encoded shards; None for the
             folders of the data.
+        validation_sets: Further validation sets by name, which are only logged.
     """
 
     hparams: HParams
@@ -59,6 +61,7 @@ class Run:
     origin_record: dict[str, str] | None = None
     corpora: tuple[Corpus, ...] = ()
     shard_dir: Path | None = None
+    validation_sets: Mapping[str, Problem] = field(default_factory=dict)
 
     def log(self, line: str) -> None:
         """Prints a line and flushes the stream."""

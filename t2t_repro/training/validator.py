@@ -26,6 +26,12 @@ from t2t_repro.training.progress import Validation, is_eligible, stops_early
 from t2t_repro.training.run import Run
 from t2t_repro.training.selection import VALIDATION_SENTENCES, select_evenly
 from t2t_repro.training.validation import ValidationLoss
+from t2t_repro.training.validation_sets import (
+    GUARD,
+    VALIDATION,
+    keep_translations,
+    log_scores,
+)
 from t2t_repro.training.workers import Workers
 from t2t_repro.translation.build import build_translator
 from t2t_repro.translation.loading import Loaded
@@ -37,8 +43,9 @@ class Validator:
 
     It computes the loss of the validation split, with different batches on each worker.
     After the warm-up, the chief also scores greedy translations of at most
-    `VALIDATION_SENTENCES` pairs, see `select_evenly`, and saves the best weights. It
-    does not compare them with weights that were validated on other pairs.
+    `VALIDATION_SENTENCES` pairs of each set, see `select_evenly`, keeps them, and saves
+    the best weights. It does not compare them with weights that were validated on other
+    pairs.
 
     Args:
         run: Settings of the run.
@@ -78,10 +85,13 @@ class Validator:
                 f"{run.problem.name}: the val split is empty; it needs at least one "
                 "pair"
             )
-        self._guard_sample: list[tuple[str, str]] = []
+        others = dict(run.validation_sets)
         if run.guard is not None:
-            guard_pairs = list(run.guard.problem.pairs("val"))
-            self._guard_sample = select_evenly(guard_pairs, VALIDATION_SENTENCES)
+            others[GUARD] = run.guard.problem
+        self._others = {
+            name: select_evenly(list(problem.pairs("val")), VALIDATION_SENTENCES)
+            for name, problem in others.items()
+        }
         self._key = {"chrf": CHRF, "loss": LOSS}.get(self._metric, BLEU)
         self._identity = self._complete(identity)
         best = rank_checkpoints(run.model_dir.best_dir)
@@ -100,15 +110,16 @@ class Validator:
         run, guard, monitor = self._run, self._run.guard, self._monitor
         tolerance = guard.tolerance if guard else None
         message = f"step {step:,}: validation loss {loss:.4f}"
-        value = guarded = None
+        value = None
+        scores: dict[str, float] = {}
         if not is_warming_up(run, step):
             figure, value = self._score()
             message += f", greedy {figure} {value:.2f} on {self._count()}"
-        if self._guard_sample:
-            score, _ = self._evaluate(self._guard_sample)
-            guarded = score.value
-            message += f", guard {score.figure} {guarded:.2f}"
-        this = Validation(step, loss, value, guarded)
+            for name, pairs in self._others.items():
+                score, _ = self._evaluate(name, pairs)
+                scores[name] = score.value
+                message += f", {name} {score.figure} {score.value:.2f}"
+        this = Validation(step, loss, value, scores.pop(GUARD, None))
         first = next(iter(monitor.validations()), this)
         eligible = is_eligible(this, first, tolerance)
         best = loss if self._metric == "loss" else value
@@ -116,6 +127,9 @@ class Validator:
             most = max(run.hparams.keep_best_checkpoints, int(guard is not None))
             directory, weights = run.model_dir.best_dir, self._weights
             keep_best(directory, most, step, weights, best, self._identity, self._key)
+        if scores:
+            log_scores(run.model_dir.path, step, scores)
+            monitor.scalars(step, {f"val_{name}": scores[name] for name in scores})
         monitor.record_validation(*this)
         run.log(message if eligible else f"{message} (rejected by the guard)")
         reason = stops_early(
@@ -148,17 +162,23 @@ class Validator:
 
     def _score(self) -> tuple[str, float]:
         """Returns the name and the value of the score of greedy translations."""
-        score, translations = self._evaluate(self._sample)
+        score, translations = self._evaluate(VALIDATION, self._sample)
         if self._metric != "chrf":
             return score.figure, score.value
         texts = [translation.text for translation in translations]
         return "chrF", chrf(texts, [target for _, target in self._sample])
 
     def _evaluate(
-        self, pairs: list[tuple[str, str]]
+        self, name: str, pairs: list[tuple[str, str]]
     ) -> tuple[AnyScore, list[Translation]]:
+        """Scores greedy translations of a set, and keeps them as a file."""
         target_lang = self._run.problem.target_lang
-        return evaluate(self._translator, pairs, target_lang, show_progress=False)
+        score, translations = evaluate(
+            self._translator, pairs, target_lang, show_progress=False
+        )
+        texts = [translation.text for translation in translations]
+        keep_translations(self._run.model_dir.path, name, pairs, texts)
+        return score, translations
 
 
 def score_name(run: Run) -> str:

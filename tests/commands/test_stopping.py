@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from sacrebleu import corpus_bleu
 
 from t2t_repro.runs.model_dir import ModelDir
 from tests import run_command, tiny
@@ -34,6 +35,7 @@ def test_a_training_that_only_gets_worse_ends_early_with_its_origin(trained, tmp
         "validation_metric=loss,checkpoint_steps=1"
     )
     flags = (tmp_path / "new", settings, "--init_from", trained.model_dir)
+    flags += ("--validation", f"same={trained.data_dir}")
     done = run(trained, *flags)
     assert (
         "stopping early: the best validation was at step 0, 2 validations" in done.err
@@ -46,12 +48,29 @@ def test_a_training_that_only_gets_worse_ends_early_with_its_origin(trained, tmp
     losses = [float(row.split("\t")[1]) for row in log[1:]]
     assert [row.split("\t")[0] for row in log] == ["step", "0", "1", "2"]
     assert losses[0] < min(losses[1:])
+    check_named_set(directory.path, [row.split("\t")[2] for row in log[1:]])
     origin = ModelDir(trained.model_dir).checkpoint("averaged")
     for checkpoint in (directory.checkpoint(), directory.checkpoint("best_bleu")):
         assert_equal_weights(weights(checkpoint), weights(origin))
     again = run(trained, *flags)
     assert "reusing the training" in again.err
     assert json.loads(again.out) == result
+
+
+def check_named_set(model_dir, scores):
+    """The set has the pairs of the validation split, so that its scores are equal."""
+    rows = (model_dir / "validation_sets.tsv").read_text("utf-8").splitlines()
+    names = [f"{step}\tsame\t{score}" for step, score in enumerate(scores)]
+    assert rows == ["step\tset\tscore", *names]
+    own, same = (
+        (model_dir / f"validation/{name}.tsv").read_text("utf-8").splitlines()
+        for name in ("val", "same")
+    )
+    assert own == same
+    columns = list(zip(*(row.split("\t") for row in own), strict=True))
+    assert list(zip(*columns[:2], strict=True)) == tiny.pairs("val")
+    bleu = corpus_bleu(columns[2], [columns[1]]).score
+    assert f"{bleu:.6f}" == scores[-1]
 
 
 def test_epochs_replace_the_number_of_steps(trained, tmp_path):
