@@ -35,6 +35,7 @@ from t2t_repro.training.origin import check_labels, vocabulary_of
 from t2t_repro.training.profiler import Profile
 from t2t_repro.training.progress import stops_early
 from t2t_repro.training.resolution import (
+    check_frozen_names,
     choose_shapes,
     count_steps,
     make_batching_config,
@@ -71,6 +72,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         origin=run.origin_record,
     )
     run = resolve_auto(run, provenance)
+    check_frozen_names(run)
     # Reading the test split now reports unusable data before days of training.
     held_out = filter(run.problem.has, ("val", "test"))
     fingerprints |= {split: fingerprint(run.problem, split) for split in held_out}

@@ -8,7 +8,13 @@ from t2t_repro.data.prepared_data import PreparedData
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.settings import AUTO
 from t2t_repro.models.precision import check_precision
+from t2t_repro.models.variables import (
+    find_frozen,
+    named_variables,
+    skip_initialization,
+)
 from t2t_repro.runs.checkpoints import list_checkpoints
+from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.training import compilation, devices
 from t2t_repro.training.run import Run
@@ -76,3 +82,22 @@ def make_batching_config(hparams: HParams) -> BatchingConfig:
         rows_multiple=rows_multiple,
         packed_length=hparams.packed_length,
     )
+
+
+def check_frozen_names(run: Run) -> None:
+    """Raises UserError if `freeze` does not fit the names of an existing model.
+
+    Otherwise, the data would be prepared before the first message about it.
+    """
+    if not run.hparams.freeze:
+        return
+    if run.origin is not None and not run.origin.replaces_vocabulary:
+        tokenizer = run.origin.tokenizer
+    elif run.model_dir.exists():
+        tokenizer = run.model_dir.tokenizer()
+    else:
+        return
+    with skip_initialization():
+        sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
+        model = build_model(run.hparams, *sizes)
+    find_frozen(named_variables(model), run.hparams.freeze)

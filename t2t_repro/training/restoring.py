@@ -7,6 +7,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from t2t_repro.runs import checkpoints
+from t2t_repro.runs.averaging import MOVING, MOVING_WEIGHT
 from t2t_repro.runs.tensor_file import DamagedCheckpointError
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Unreported
@@ -16,6 +17,12 @@ from t2t_repro.training.workers import Workers
 
 Variables = Mapping[str, tf.Variable]
 
+_STATE_OF = {
+    "optimizer": {"vr", "vc"},
+    "ema_decay": {MOVING.rstrip("/"), MOVING_WEIGHT},
+    "precision": {"loss_scale"},
+}
+"""Beginnings of the names of the state that only some values need."""
 _FIELDS = len(StepResult.__dataclass_fields__)
 
 
@@ -84,7 +91,9 @@ def _restore(
 ) -> Progress:
     checkpoints.require_whole(checkpoint)
     checkpoint.tensors("weights").assign(weights)
-    checkpoint.tensors("optimizer").assign(state)
+    saved = checkpoint.tensors("optimizer")
+    _require_same_names(checkpoint, set(saved.shapes()), set(state))
+    saved.assign(state)
     meta = checkpoint.meta()
     try:
         skipped = int(meta.get("skipped", 0))
@@ -98,6 +107,21 @@ def _restore(
         ) from None
     origin = meta.get("imported_from")
     return Progress(checkpoint.step, skipped, rows, origin and str(origin), seconds)
+
+
+def _require_same_names(
+    checkpoint: checkpoints.Checkpoint, saved: set[str], state: set[str]
+) -> None:
+    """Raises UserError if the training states of two hyper-parameters differ."""
+    kinds = {name.partition("/")[0] for name in saved ^ state}
+    causes = [name for name, used in _STATE_OF.items() if kinds & used]
+    if kinds:
+        raise UserError(
+            f"{checkpoint.path} is of a training with another "
+            f"{' and '.join(causes) or 'freeze'}, whose state differs; keep the "
+            "earlier value, or start a new training from this model: --init_from "
+            f"{checkpoint.path} and another --model_dir"
+        )
 
 
 def receive(progress: Progress, workers: Workers, *variables: Variables) -> Progress:
