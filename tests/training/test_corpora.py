@@ -1,11 +1,18 @@
-"""Training on several corpora: resuming, replicas, logs and fingerprints.
+"""Training on several corpora: kills, replicas, workers, logs and fingerprints.
 
 The trainings also use Adafactor and a moving average of the weights.
 """
 
 import io
 import itertools
+import json
+import os
+import random
 import shutil
+import signal
+import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,12 +28,13 @@ from t2t_repro.training.corpus_log import CorpusLog
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.step import StepResult
 from tests import forks, tiny
+from tests.training.test_strategy import free_addresses
 
 SETTINGS = (
     "warmup_steps=100,dropout=0,checkpoint_steps=6,optimizer=adafactor,ema_decay=0.9,"
     "learning_rate_schedule=inverse_sqrt"
 )
-RUNS = {"whole": (1, 12), "stopped": (1, 5, 12), "replicas": (2, 12)}
+RUNS = {"whole": 1, "killed": 1, "replicas": 2, "workers": 1}
 
 
 @pytest.fixture(scope="module")
@@ -47,30 +55,50 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, name):
-    """Trains on both corpora up to each number of steps, without scores.
+def run(folder, name, kill_after=None):
+    """Trains on both corpora for twelve steps, without scores.
 
-    The resumed training writes its shards to other folders.
+    If the name is "killed", the shards are written to other folders. With `kill_after`,
+    the process kills itself this many seconds after the first checkpoint.
     """
-    replicas, *steps = RUNS[name]
-    for last in steps:
-        resumes = last != steps[0]
-        train.main(
-            [
-                *("--hparams", f"{folder}/set.yaml,{SETTINGS},train_steps={last}"),
-                *("--model_dir", f"{folder}/{name}", "--strategy", "mirrored"),
-                *("--replicas", str(replicas)),
-                *(("--shard_dir", f"{folder}/shards") if resumes else ()),
-            ]
-        )
+    if kill_after is not None:
+        threading.Thread(target=kill, args=(folder, name, kill_after)).start()
+    one = ("--strategy", "mirrored", "--replicas", str(RUNS[name]))
+    train.main(
+        [
+            *("--hparams", f"{folder}/set.yaml,{SETTINGS},train_steps=12"),
+            *("--model_dir", f"{folder}/{name}"),
+            *(one if name != "workers" else ()),
+            *(("--shard_dir", f"{folder}/shards") if name == "killed" else ()),
+        ]
+    )
+
+
+def kill(folder, name, seconds):
+    while not list(Path(folder, name, "checkpoints").glob("step-*")):
+        time.sleep(0.001)
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
 def trained(folder):
     """Runs the trainings; returns the folder and the output of each by name."""
-    done = forks.run(run, *((str(folder), name) for name in RUNS))
-    assert [result.status for result in done] == [0, 0, 0], done
-    return folder, dict(zip(RUNS, (result.out for result in done), strict=True))
+    calls = [(str(folder), name) for name in (*RUNS, "workers")]
+    environments = [{}, {}, {}]
+    addresses = free_addresses(2)
+    for index in (0, 1):
+        task = {"type": "worker", "index": index}
+        config = {"cluster": {"worker": addresses}, "task": task}
+        environments.append({"TF_CONFIG": json.dumps(config)})
+    # Sometimes at once, and sometimes after several steps.
+    calls[1] += (random.uniform(0, 0.05),)
+    done = forks.run(run, *calls, environments=environments)
+    statuses = [result.status for result in done]
+    assert statuses == [0, -signal.SIGKILL, 0, 0, 0], done
+    (resumed,) = forks.run(run, (str(folder), "killed"))
+    assert resumed.status == 0, resumed
+    return folder, dict(zip(RUNS, (result.out for result in done), strict=False))
 
 
 def state(folder, name):
@@ -82,11 +110,11 @@ def state(folder, name):
 
 
 @pytest.mark.medium
-def test_a_stopped_training_resumes_bit_identically(trained):
-    whole, stopped = (state(trained[0], name) for name in ("whole", "stopped"))
-    assert whole.keys() == stopped.keys()
+def test_a_killed_training_resumes_bit_identically(trained):
+    whole, killed = (state(trained[0], name) for name in ("whole", "killed"))
+    assert whole.keys() == killed.keys()
     for name, value in whole.items():
-        np.testing.assert_array_equal(stopped[name], value, err_msg=name)
+        np.testing.assert_array_equal(killed[name], value, err_msg=name)
     folders = [*(trained[0] / "shards").glob("*/encoded/*/train")]
     assert sorted(path.parts[-4] for path in folders) == ["domain", "general"]
 
@@ -102,8 +130,9 @@ def test_folders_of_shards_need_different_names(tmp_path):
 
 
 @pytest.mark.medium
-def test_two_replicas_equal_one_device(trained):
-    whole, two = (state(trained[0], name) for name in ("whole", "replicas"))
+@pytest.mark.parametrize("name", ["replicas", "workers"])
+def test_two_replicas_and_two_processes_equal_one_device(trained, name):
+    whole, two = (state(trained[0], each) for each in ("whole", name))
     for name, value in whole.items():
         np.testing.assert_allclose(two[name], value, rtol=2e-5, atol=2e-6, err_msg=name)
 
