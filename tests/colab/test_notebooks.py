@@ -29,6 +29,7 @@ NOTEBOOKS = {
     "use_it_with_keras": 0,
     "bring_back_a_tensor2tensor_model": 0,
     "make_an_opus_mt_model_yours": 0,
+    "adapt": 0,
 }
 SECONDS_PER_CELL = 1800  # On an idle machine, each cell takes up to half a minute.
 
@@ -219,3 +220,12 @@ def test_marian_model_is_imported_and_fine_tuned(tmp_path):
     assert "every array is used" in text
     before, after = map(float, re.findall(r"perplexity (?:per symbol )?([\d.]+)", text))
     assert after < before
+
+
+@pytest.mark.medium
+def test_general_model_is_adapted_and_guarded(trained, tmp_path):
+    given = {"general": trained.model_dir, "general_text": trained.data_dir}
+    text = run("adapt", tmp_path, given)
+    assert len(re.findall(r"^BLEU, (?:validation|guard) ", text, re.MULTILINE)) == 4
+    assert len(re.findall(r"^(?:plain|mixed) +guard ", text, re.MULTILINE)) == 2
+    assert "step\tloss\tgreedy_bleu\tguard" in text
