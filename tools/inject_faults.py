@@ -1,7 +1,7 @@
 """Kills training runs at random times and checks that resumed runs are bit-identical.
 
     python tools/inject_faults.py [--kills 20] [--strategy mirrored --replicas 2]
-        [--hparams tiny,problem=files,... --data_dir general:1,domain:3]
+        [--data_dir general:1,domain:3]
 
 A reference run is not interrupted. For each kill, the same command starts in a new
 folder, is killed (SIGKILL) at a random time, every fourth time while a checkpoint is
@@ -260,7 +260,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("kills", cli.int_range(1), 20, "number of kills"),
         ("seed", cli.int_range(0), 1, "random seed of the kill times"),
         ("hparams", cli.path, HPARAMS, "hyper-parameter set with overrides"),
-        ("data_dir", str, None, "see t2t_repro.train (default: the built-in corpus)"),
+        ("data_dir", str, None, "your files; see t2t_repro.train"),
         ("strategy", str, "one_device", "see t2t_repro.train"),
         ("replicas", cli.int_range(0), 0, "see t2t_repro.train"),
         ("work_dir", cli.path, None, "empty or new folder to keep differing models in"),
@@ -274,7 +274,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         work_dir.mkdir(parents=True, exist_ok=True)
         if any(work_dir.iterdir()):
             raise UserError(f"--work_dir {work_dir} is not empty; give an empty folder")
-        train += ["--data_dir", args.data_dir or f"{work_dir}/data"]
+        data = [f"{work_dir}/data"]
+        if args.data_dir:
+            data = [args.data_dir, "--problem", "files"]
+        train += ["--data_dir", *data]
         injector = Injector(work_dir, train, args.seed)
         injector.run_reference()
         kills = []
