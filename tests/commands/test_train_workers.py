@@ -115,7 +115,6 @@ def test_two_workers_survive_a_kill(tmp_path, monkeypatch):
         assert saved in killed.err
         step = int(saved.split()[5].strip(","))
         assert step % STEPS_BETWEEN_REQUESTS == 0
-        assert step % 50
 
     with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
         workers.wait_for("resuming from step")
