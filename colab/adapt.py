@@ -112,13 +112,12 @@ SET = "adapt,train_steps=600"
 if QUICK:
     SET = "adapt,train_steps=4,eval_steps=4,checkpoint_steps=4,tokens_per_batch=256"
     SET += ",beam_size=1"
-GUARD = f"--init_from {GENERAL} --guard {GENERAL_TEXT} --guard_tolerance 0.5"
 
 # %%
-# !python -m t2t_repro.train --hparams {SET} {DATA} {GUARD} --data_dir {MY_TEXT} --model_dir plain
+# !python -m t2t_repro.train --hparams {SET} --problem files --source_lang {SOURCE} --target_lang {TARGET} --init_from {GENERAL} --guard {GENERAL_TEXT} --guard_tolerance 0.5 --data_dir {MY_TEXT} --model_dir plain
 
 # %%
-# !python -m t2t_repro.train --hparams {SET} {DATA} {GUARD} --data_dir {GENERAL_TEXT}:1,{MY_TEXT}:3 --model_dir mixed
+# !python -m t2t_repro.train --hparams {SET} --problem files --source_lang {SOURCE} --target_lang {TARGET} --init_from {GENERAL} --guard {GENERAL_TEXT} --guard_tolerance 0.5 --data_dir {GENERAL_TEXT}:1,{MY_TEXT}:3 --model_dir mixed
 
 # %% [markdown]
 # ## 4. Compare

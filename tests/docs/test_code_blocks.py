@@ -29,8 +29,10 @@ from tests.run_command import ROOT
 
 INCLUDED = (
     "{include} ../CHANGELOG.md",
-    # tests/docs/test_jobs.py checks both files.
+    # tests/docs/test_jobs.py checks these files.
     "{literalinclude} big.sbatch",
+    "{literalinclude} datagen.sbatch",
+    "{literalinclude} translate_job.yaml",
     "{literalinclude} tfjob.yaml",
 )
 # `py` marks excerpts of the code, which tests/docs/test_paper_in_code.py checks.
