@@ -17,6 +17,7 @@ from t2t_repro.interop.marian.transformers_export import write_transformers
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.translation.options import TranslationOptions
+from tests import tiny
 from tests.interop.marian.small_marian import SmallMarian
 from tests.interop.marian.test_more_folders import piece_model, write_safetensors
 
@@ -141,6 +142,11 @@ def test_rejects_vocabularies_that_the_programs_lack(tmp_path):
         (
             MarianTokenizer.from_pieces(model, model, pieces, source_start=pieces[9]),
             f"^the Transformers export cannot insert {pieces[9]} before every source",
+        ),
+        (
+            tiny.tokenizer(tmp_path),
+            "^the Transformers export supports only the vocabulary of an imported "
+            "model, not vocab.model; export a saved_model",
         ),
     ):
         with pytest.raises(UserError, match=message):
