@@ -52,6 +52,7 @@ def test_the_model_directory_contains_exactly_the_expected_files(trained):
         "skipped_pairs.tsv",
         "tensorboard",
         "training_log.tsv",
+        "validation",
         "validation_log.tsv",
         "vocab.model",
     ]
