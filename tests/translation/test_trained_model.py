@@ -264,14 +264,14 @@ def test_the_package_has_only_its_public_names():
 
 def test_ctrl_c_waits_until_the_batch_is_translated(trained, model, monkeypatch):
     """TensorFlow may crash if a signal handler raises in its calls."""
-    decode, finished = Translator.decode, []
+    read, finished = Translator._read, []
 
-    def interrupted(translator, ids):
+    def interrupted(translator, *results, **options):
         signal.raise_signal(signal.SIGINT)
-        finished.append(decode(translator, ids))
+        finished.append(read(translator, *results, **options))
         return finished[-1]
 
-    monkeypatch.setattr(Translator, "decode", interrupted)
+    monkeypatch.setattr(Translator, "_read", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
