@@ -11,8 +11,7 @@ The directory of a split is written atomically and contains:
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -67,12 +66,16 @@ def write_shards(
             f"{directory} contains no shards and will not be replaced: choose another "
             "directory, or delete it"
         )
-    with _unfinished_folder(directory, tokenizer, origin, pairs_per_shard) as folder:
+    folder = _make_unfinished_folder(directory, tokenizer, origin, pairs_per_shard)
+    try:
         writer = ShardWriter(folder, pairs_per_shard)
         _encode(writer, writer.missing_chunks(pairs), tokenizer, workers)
         fingerprint, size = tokenizer.fingerprint, int(tokenizer.vocab_size)
         contents = writer.finish(split, origin, fingerprint, size)
         put_in_place(folder, directory)
+    finally:
+        if not whole_shards(folder):
+            shutil.rmtree(folder, ignore_errors=True)
     return contents
 
 
@@ -102,10 +105,11 @@ def write_part(
     Returns:
         The number of shards that are whole, of all parts.
     """
-    with _unfinished_folder(directory, tokenizer, origin, pairs_per_shard) as folder:
-        writer = ShardWriter(folder, pairs_per_shard)
-        _encode(writer, writer.missing_chunks(pairs, part), tokenizer, workers)
-        return len(whole_shards(folder))
+    # The folder stays without a whole shard, because another machine may write one.
+    folder = _make_unfinished_folder(directory, tokenizer, origin, pairs_per_shard)
+    writer = ShardWriter(folder, pairs_per_shard)
+    _encode(writer, writer.missing_chunks(pairs, part), tokenizer, workers)
+    return len(whole_shards(folder))
 
 
 def _encode(
@@ -117,14 +121,12 @@ def _encode(
     writer.add(encode_chunks(chunks, tokenizer.make_plain, dtype, workers))
 
 
-@contextmanager
-def _unfinished_folder(
+def _make_unfinished_folder(
     directory: Path, tokenizer: Tokenizer, origin: Origin, pairs_per_shard: int
-) -> Iterator[Path]:
-    """Yields the folder for the files of a split, which keeps whole shards.
+) -> Path:
+    """Returns the folder for the shards of an unfinished split, which may have some.
 
-    Shards of other data or of another vocabulary are deleted. If the block ends without
-    a whole shard, the folder is deleted.
+    Shards of other data or of another vocabulary are deleted.
     """
     parts = origin.fingerprint, tokenizer.fingerprint, str(pairs_per_shard)
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
@@ -134,11 +136,7 @@ def _unfinished_folder(
         if other != folder:
             shutil.rmtree(other)
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        yield folder
-    finally:
-        if not whole_shards(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+    return folder
 
 
 def load_shards(

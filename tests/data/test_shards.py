@@ -202,6 +202,21 @@ def test_parts_of_several_machines_are_the_same_files(tmp_path, uninterrupted):
     assert read_bytes(folder) == uninterrupted
 
 
+def test_a_part_without_shards_does_not_disturb_another_machine(tmp_path):
+    """The other machine has not written its first shard yet."""
+    folder, tokenizer = tmp_path / "train", CodePointTokenizer()
+
+    def with_another_machine():
+        yield PAIRS[0]
+        assert write_part(PAIRS, tokenizer, folder, ORIGIN, (1, 2)) == 0
+        yield from PAIRS[1:]
+
+    assert write_part(with_another_machine(), tokenizer, folder, ORIGIN, (0, 2)) == 1
+    write_shards(PAIRS, tokenizer, folder, "train", ORIGIN)
+    assert len(load_shards(folder)) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["train"]
+
+
 def test_directory_of_other_files_is_not_replaced(tmp_path):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(UserError, match="contains no shards and will not be replaced"):
