@@ -138,8 +138,7 @@ def choose(
     """
     sets = {"validation": validation, "guard": guard}
 
-    def translate_sets(checkpoints: list[Checkpoint]) -> dict[str, list[str]]:
-        assign_mean(checkpoints, variables)
+    def translate_sets() -> dict[str, list[str]]:
         texts: dict[str, list[str]] = {}
         for name, pairs in sets.items():
             sources = [source for source, _ in pairs]
@@ -147,10 +146,12 @@ def choose(
             texts[name] = [result.text for result in results]
         return texts
 
-    before = translate_sets(candidates[-1])
+    assign_mean(candidates[-1], variables)
+    before = translate_sets()
     for checkpoints in candidates:
         is_origin = checkpoints is candidates[-1]
-        after = translate_sets(checkpoints)
+        assign_mean(checkpoints, variables)
+        after = before if is_origin else translate_sets()
         differences = {
             name: _compare(before[name], after[name], pairs, target_lang)
             for name, pairs in sets.items()
