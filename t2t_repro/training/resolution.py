@@ -85,19 +85,24 @@ def make_batching_config(hparams: HParams) -> BatchingConfig:
 
 
 def check_frozen_names(run: Run) -> None:
-    """Raises UserError if `freeze` does not fit the names of an existing model.
+    """Raises UserError if `freeze` does not fit the names of the model.
 
     Otherwise, the data would be prepared before the first message about it.
     """
     if not run.hparams.freeze:
         return
+    sizes: tuple[int, int | None]
     if run.origin is not None and not run.origin.replaces_vocabulary:
         tokenizer = run.origin.tokenizer
+        sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
     elif run.model_dir.exists():
         tokenizer = run.model_dir.tokenizer()
+        sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
+    elif run.vocab_file is None:
+        # The names depend on the number of vocabularies, not on their sizes.
+        sizes = 8, None if run.hparams.share_vocab else 8
     else:
         return
     with skip_initialization():
-        sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
         model = build_model(run.hparams, *sizes)
     find_frozen(named_variables(model), run.hparams.freeze)
