@@ -21,6 +21,7 @@ from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.system.cores import usable_cores
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.malloc import keep_freed_memory
+from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.training import announcements, compilation, compile_cache, devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.corpus_log import CorpusLog
@@ -31,7 +32,7 @@ from t2t_repro.training.monitor import (
     read_validations,
     validation_table,
 )
-from t2t_repro.training.origin import check_labels, vocabulary_of
+from t2t_repro.training.origin import Origin, check_labels, vocabulary_of
 from t2t_repro.training.profiler import Profile
 from t2t_repro.training.progress import stops_early
 from t2t_repro.training.resolution import (
@@ -60,44 +61,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         UserError: The data, the model directory or a setting is not usable.
     """
     keep_freed_memory()
-    missing = list(announcements.describe_missing_text(run))
-    fingerprints = {"train": _fingerprint_of_training_data(run)}
-    provenance = RunMetadata(
-        problem=run.problem.name,
-        source_lang=run.problem.source_lang,
-        target_lang=run.problem.target_lang,
-        data_dir=str(run.data_dir.resolve()),
-        problem_fingerprint=fingerprints["train"],
-        vocabulary_fingerprint="",
-        origin=run.origin_record,
-    )
-    run = resolve_auto(run, provenance)
-    check_frozen_names(run)
-    # Reading the test split now reports unusable data before days of training.
-    held_out = filter(run.problem.has, ("val", "test"))
-    fingerprints |= {split: fingerprint(run.problem, split) for split in held_out}
-    for line in missing:
-        run.log(line)
-    vocab_file = run.vocab_file or run.model_dir.find_vocabulary(run.accepted)
-    with vocabulary_of(run.origin, vocab_file) as vocab_file:
-        data = _prepare(run, vocab_file, fingerprints)
-    if run.origin is not None:
-        if run.origin.replaces_vocabulary:
-            changed = replace_vocabulary(run.origin, data.tokenizer, run.log)
-            run = replace(run, origin=changed)
-        check_labels(run.problem, data.tokenizer)
-        others = list(run.validation_sets.values())
-        others += [run.guard.problem] if run.guard is not None else []
-        for problem in others:
-            check_labels(problem, data.tokenizer, ["val"])
-    run = choose_shapes(count_steps(run, data), data)
-    run = count_steps(run, data)
-    provenance = replace(
-        provenance,
-        vocabulary_fingerprint=data.tokenizer.fingerprint,
-        # The vocabulary of several corpora is kept with the model.
-        vocabulary_given=vocab_file is not None or bool(run.corpora),
-    )
+    run, data, provenance, fingerprints = _settle(run)
     with _lock(run, provenance, data) as run:
         model = _build(run, data, run.hparams.precision)
         loop = TrainingLoop(
@@ -124,6 +88,58 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             run.log("the chief averages the checkpoints and scores the test split")
         loop.workers.wait()
         return result
+
+
+def _settle(run: Run) -> tuple[Run, PreparedData, RunMetadata, dict[str, str]]:
+    """Chooses all settings, checks them and prepares the data.
+
+    Returns:
+        The run without automatic settings, its data, the metadata for ``model.json``
+        and the fingerprint of each split.
+    """
+    missing = list(announcements.describe_missing_text(run))
+    fingerprints = {"train": _fingerprint_of_training_data(run)}
+    provenance = RunMetadata(
+        problem=run.problem.name,
+        source_lang=run.problem.source_lang,
+        target_lang=run.problem.target_lang,
+        data_dir=str(run.data_dir.resolve()),
+        problem_fingerprint=fingerprints["train"],
+        vocabulary_fingerprint="",
+        origin=run.origin_record,
+    )
+    run = resolve_auto(run, provenance)
+    check_frozen_names(run)
+    # Reading the test split now reports unusable data before days of training.
+    held_out = filter(run.problem.has, ("val", "test"))
+    fingerprints |= {split: fingerprint(run.problem, split) for split in held_out}
+    for line in missing:
+        run.log(line)
+    vocab_file = run.vocab_file or run.model_dir.find_vocabulary(run.accepted)
+    with vocabulary_of(run.origin, vocab_file) as vocab_file:
+        data = _prepare(run, vocab_file, fingerprints)
+    if run.origin is not None:
+        run = replace(run, origin=_fit(run, run.origin, data.tokenizer))
+    run = choose_shapes(count_steps(run, data), data)
+    provenance = replace(
+        provenance,
+        vocabulary_fingerprint=data.tokenizer.fingerprint,
+        # The vocabulary of several corpora is kept with the model.
+        vocabulary_given=vocab_file is not None or bool(run.corpora),
+    )
+    return count_steps(run, data), data, provenance, fingerprints
+
+
+def _fit(run: Run, origin: Origin, tokenizer: Tokenizer) -> Origin:
+    """Returns the origin with rows for the vocabulary, and checks language labels."""
+    if origin.replaces_vocabulary:
+        origin = replace_vocabulary(origin, tokenizer, run.log)
+    check_labels(run.problem, tokenizer)
+    others = list(run.validation_sets.values())
+    others += [run.guard.problem] if run.guard is not None else []
+    for problem in others:
+        check_labels(problem, tokenizer, ["val"])
+    return origin
 
 
 def _prepare(

@@ -9,6 +9,7 @@ from t2t_repro.data.prepared_data import PreparedData
 from t2t_repro.evaluation.bleu import select_tokenizer
 from t2t_repro.evaluation.references import describe_empty_references
 from t2t_repro.evaluation.split_scores import (
+    AnyScore,
     evaluate,
     num_hypotheses,
     select_score_class,
@@ -18,13 +19,10 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.averaging import average_checkpoints, write_moving_average
 from t2t_repro.runs.checkpoints import Checkpoint
-from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import write_text_atomically
+from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.training.run import Run
-from t2t_repro.training.selection import (
-    select_checkpoints,
-    select_guarded,
-)
+from t2t_repro.training.selection import select_checkpoints, select_guarded
 from t2t_repro.training.validator import is_warming_up
 from t2t_repro.translation.build import build_translator
 from t2t_repro.translation.loading import Loaded
@@ -48,8 +46,46 @@ def average_and_score(
     Returns:
         The contents of ``result.json``.
     """
-    directory, hparams, log = run.model_dir, run.hparams, run.log
+    directory = run.model_dir
     last = select_checkpoints(run)
+    settings = _describe_settings(run, last, test_fingerprint)
+    earlier = _earlier_result(run, settings, last[-1].data)
+    if earlier is not None:
+        run.log(f"reusing the score in {directory.result_file}")
+        return earlier
+    if run.guard is not None:
+        choice = select_guarded(run, run.guard, data.tokenizer, model)
+        last = choice.checkpoints
+        settings |= _describe_steps(last) | {"guard": choice.to_dict()}
+    averaged = _average(run, last)
+    warms_up = is_warming_up(run, last[-1].step)
+    if warms_up:
+        run.log(
+            f"not scored: {last[-1].step:,} steps are fewer than the "
+            f"{run.hparams.warmup_steps:,} warm-up steps (python -m "
+            "t2t_repro.evaluate scores any model)"
+        )
+    if warms_up or test_fingerprint is None:
+        return {"problem": run.problem.name, "checkpoint": "averaged", **settings}
+    averaged.tensors().assign(named_variables(model))
+    result = {
+        "problem": run.problem.name,
+        "split": run.problem.description("test"),
+        "checkpoint": "averaged",
+        **settings,
+        **asdict(_score(run, data.tokenizer, model)),
+    }
+    if run.origin_record is not None:
+        result["origin"] = run.origin_record
+    write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def _describe_settings(
+    run: Run, checkpoints: Sequence[Checkpoint], test_fingerprint: str | None
+) -> dict[str, Any]:
+    """Returns the settings in ``result.json`` that determine the score."""
+    hparams = run.hparams
     settings: dict[str, Any] = {
         "beam_size": hparams.beam_size,
         "alpha": hparams.alpha,
@@ -57,13 +93,13 @@ def average_and_score(
         "test_fingerprint": test_fingerprint,
     }
     if run.guard is None:
-        settings = _describe_steps(last) | settings
+        settings = _describe_steps(checkpoints) | settings
     else:
         # The guard may reject checkpoints, so their steps are not known yet.
         settings["guard_set"] = {
             "fingerprint": run.guard.fingerprint,
             "tolerance": run.guard.tolerance,
-            "selected_from": [checkpoint.step for checkpoint in last],
+            "selected_from": [checkpoint.step for checkpoint in checkpoints],
         }
     if hparams.ema_decay:
         settings["ema_decay"] = hparams.ema_decay
@@ -74,51 +110,31 @@ def average_and_score(
     tokenizer = select_tokenizer(run.problem.target_lang).name
     if tokenizer != "13a":
         settings["bleu_tokenizer"] = tokenizer
-    score_fields = {f.name for f in fields(select_score_class(run.problem.target_lang))}
-    earlier = _earlier_result(directory, settings, score_fields, last[-1].data)
-    if earlier is not None:
-        log(f"reusing the score in {directory.result_file}")
-        return earlier
-    if run.guard is not None:
-        choice = select_guarded(run, run.guard, data.tokenizer, model)
-        last = choice.checkpoints
-        settings |= _describe_steps(last) | {"guard": choice.to_dict()}
-    steps = settings["averaged_steps"]
-    if hparams.ema_decay:
-        log(f"writing the moving average of the weights after step {steps[-1]}")
-        averaged = write_moving_average(last[-1], directory.averaged_dir)
-    else:
-        which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
-        log(f"averaging the {which} {', '.join(map(str, steps))}")
-        averaged = average_checkpoints(last, directory.averaged_dir)
-    if is_warming_up(run, steps[-1]):
-        log(
-            f"not scored: {steps[-1]:,} steps are fewer than the "
-            f"{hparams.warmup_steps:,} warm-up steps (python -m t2t_repro.evaluate "
-            "scores any model)"
-        )
-    if is_warming_up(run, steps[-1]) or test_fingerprint is None:
-        return {"problem": run.problem.name, "checkpoint": "averaged", **settings}
-    averaged.tensors().assign(named_variables(model))
-    pairs = list(run.problem.pairs("test"))
-    log(f"scoring on {run.problem.description('test')}")
+    return settings
+
+
+def _average(run: Run, checkpoints: Sequence[Checkpoint]) -> Checkpoint:
+    """Writes the averaged checkpoint of the model directory."""
+    steps, directory = [each.step for each in checkpoints], run.model_dir.averaged_dir
+    if run.hparams.ema_decay:
+        run.log(f"writing the moving average of the weights after step {steps[-1]}")
+        return write_moving_average(checkpoints[-1], directory)
+    which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
+    run.log(f"averaging the {which} {', '.join(map(str, steps))}")
+    return average_checkpoints(checkpoints, directory)
+
+
+def _score(run: Run, tokenizer: Tokenizer, model: Transformer) -> AnyScore:
+    """Translates the test split and returns its scores."""
+    pairs, language = list(run.problem.pairs("test")), run.problem.target_lang
+    run.log(f"scoring on {run.problem.description('test')}")
     if note := describe_empty_references([[target for _, target in pairs]]):
-        log(note)
-    nbest = num_hypotheses(run.problem.target_lang, hparams.beam_size)
-    loaded = Loaded([model], data.tokenizer, hparams, [directory], [])
+        run.log(note)
+    nbest = num_hypotheses(language, run.hparams.beam_size)
+    loaded = Loaded([model], tokenizer, run.hparams, [run.model_dir], [])
     translator = build_translator(loaded, TranslationOptions(nbest=nbest))
-    score, _ = evaluate(translator, pairs, run.problem.target_lang)
-    result = {
-        "problem": run.problem.name,
-        "split": run.problem.description("test"),
-        "checkpoint": "averaged",
-        **settings,
-        **asdict(score),
-    }
-    if run.origin_record is not None:
-        result["origin"] = run.origin_record
-    write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
-    return result
+    score, _ = evaluate(translator, pairs, language)
+    return score
 
 
 def _describe_steps(checkpoints: Sequence[Checkpoint]) -> dict[str, Any]:
@@ -128,17 +144,15 @@ def _describe_steps(checkpoints: Sequence[Checkpoint]) -> dict[str, Any]:
 
 
 def _earlier_result(
-    directory: ModelDir,
-    settings: dict[str, Any],
-    score_fields: set[str],
-    data: str | None,
+    run: Run, settings: dict[str, Any], data: str | None
 ) -> dict[str, Any] | None:
     """Returns the existing result if its settings are equal and it is complete.
 
     Otherwise, or if the average is of other data, returns None.
     """
-    result = directory.result()
-    if result is None or directory.checkpoint("averaged").data not in (None, data):
+    result = run.model_dir.result()
+    if result is None or run.model_dir.checkpoint("averaged").data not in (None, data):
         return None
-    valid = score_fields <= result.keys() and settings.items() <= result.items()
-    return result if valid else None
+    score = fields(select_score_class(run.problem.target_lang))
+    complete = {field.name for field in score} <= result.keys()
+    return result if complete and settings.items() <= result.items() else None
