@@ -195,14 +195,14 @@ class TranslationState:
     several: int = 0
     first_several: list[int] = field(default_factory=list)
 
-    def add(self, translations: Iterable[Translation]) -> None:
-        """Adds the translations of the next lines to the counts."""
+    def add(self, translations: Iterable[Translation], first_line: int = 0) -> None:
+        """Adds the translations of the next lines of a text, or of its part."""
         for translation in translations:
             self.lines += 1
             for name, first in self._first().items():
                 if getattr(translation, name):
                     setattr(self, name, getattr(self, name) + 1)
-                    first += [self.lines] * (len(first) < _LINES_NAMED)
+                    first += [first_line + self.lines] * (len(first) < _LINES_NAMED)
 
     def _first(self) -> dict[str, list[int]]:
         return {
@@ -245,7 +245,7 @@ def translate_windows(
         progress: As in `Translator.translate_window`.
         prefixes: Prefixes of all translations; None for no prefixes.
         align: Function that aligns words; None for no alignment.
-        first_line: Number of the first line, for `record`.
+        first_line: Number of the first line in the whole text.
 
     Yields:
         The formatted translations of each window. They do not depend on where the
@@ -269,7 +269,7 @@ def translate_windows(
             translations = align(part, translations)
         numbered = enumerate(translations, first_line + state.lines)
         text = "".join(record(n, translation) for n, translation in numbered)
-        state.add(translations)
+        state.add(translations, first_line)
         yield text
     if rest is not None and next(rest, None) is not None:
         raise UserError(

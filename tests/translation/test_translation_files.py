@@ -118,6 +118,9 @@ def test_at_most_five_cut_lines_are_listed():
     assert state.summary("cut") == "1 of 2 lines (number 1)"
     for name in ("divided", "several"):
         assert state.summary(name) == "1 of 2 lines (number 2)"
+    part = TranslationState()
+    part.add([Translation((BLANK,), cut=True)], first_line=2000)
+    assert part.summary("cut") == "1 of 1 lines (number 2,001)"
 
 
 def test_memory_does_not_grow_with_the_text():
