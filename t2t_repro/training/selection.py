@@ -89,7 +89,7 @@ def select_guarded(
     )
     choice = choose(
         candidates,
-        build_translator(loaded, TranslationOptions(beam_size=1)),
+        build_translator(loaded, TranslationOptions()),
         named_variables(model),
         validation,
         guarded,

@@ -1,4 +1,4 @@
-"""Validations during a training: loss, greedy translations, guard, best weights."""
+"""Validations during a training: loss, translations, guard, best weights."""
 
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig
@@ -45,7 +45,8 @@ class Validator:
     After the warm-up, the chief also scores greedy translations of at most
     `VALIDATION_SENTENCES` pairs of each set, see `select_evenly`, keeps them, and saves
     the best weights. It does not compare them with weights that were validated on other
-    pairs.
+    pairs. The guard is translated with the model's search: training on short sentences
+    can shorten the translations of beam search, but not greedy ones.
 
     Args:
         run: Settings of the run.
@@ -78,6 +79,7 @@ class Validator:
         self._loss = ValidationLoss(model, workers)
         loaded = Loaded([model], data.tokenizer, run.hparams, [], [])
         self._translator = build_translator(loaded, TranslationOptions(beam_size=1))
+        self._searching = build_translator(loaded, TranslationOptions())
         self._pairs = list(run.problem.pairs("val"))
         self._sample = select_evenly(self._pairs, VALIDATION_SENTENCES)
         if not self._sample:
@@ -171,10 +173,11 @@ class Validator:
     def _evaluate(
         self, name: str, pairs: list[tuple[str, str]]
     ) -> tuple[AnyScore, list[Translation]]:
-        """Scores greedy translations of a set, and keeps them as a file."""
+        """Scores the translations of a set, and keeps them as a file."""
         target_lang = self._run.problem.target_lang
+        translator = self._searching if name == GUARD else self._translator
         score, translations = evaluate(
-            self._translator, pairs, target_lang, show_progress=False
+            translator, pairs, target_lang, show_progress=False
         )
         texts = [translation.text for translation in translations]
         keep_translations(self._run.model_dir.path, name, pairs, texts)

@@ -28,8 +28,8 @@ pytestmark = [
 SOURCES = [source for source, _ in tiny.pairs("train")[:8]]
 
 
-class Greedy:
-    """Greedy translations by several weights of one model.
+class BeamSearch:
+    """Translations by the beam search of several weights of one model.
 
     Attributes:
         translator: Translator.
@@ -38,7 +38,7 @@ class Greedy:
 
     def __init__(self, model_dir):
         loaded = load_models(model_dir)
-        self.translator = build_translator(loaded, TranslationOptions(beam_size=1))
+        self.translator = build_translator(loaded, TranslationOptions(beam_size=2))
         self.variables = named_variables(loaded.models[0])
 
     def translate(self, values):
@@ -49,12 +49,12 @@ class Greedy:
 
 
 @pytest.fixture(scope="module")
-def greedy(trained):
-    return Greedy(trained.model_dir)
+def search(trained):
+    return BeamSearch(trained.model_dir)
 
 
 @pytest.fixture(scope="module")
-def noisy(trained, greedy, tmp_path_factory):
+def noisy(trained, search, tmp_path_factory):
     """Two checkpoints of random weights whose translations have words for BLEU."""
     copy = trained.copy_to(tmp_path_factory.mktemp("guard") / "copy")
     directory = ModelDir(copy.model_dir)
@@ -66,7 +66,7 @@ def noisy(trained, greedy, tmp_path_factory):
             name: (value + noise.normal(0, 0.6, value.shape)).astype("float32")
             for name, value in values.items()
         }
-        texts = greedy.translate(changed)
+        texts = search.translate(changed)
         if corpus_bleu(texts, [texts]).score > 99.99:
             number = 99 - len(found)
             found.append(checkpoints.save(directory.checkpoint_dir, number, changed))
@@ -90,16 +90,16 @@ def write_pairs(folder, targets, sources=SOURCES, split="val"):
 
 
 @pytest.fixture(scope="module")
-def guard(origin, greedy, tmp_path_factory):
+def guard(origin, search, tmp_path_factory):
     """A folder whose references are the origin's translations: its BLEU is 100."""
     folder = tmp_path_factory.mktemp("guard")
-    return write_pairs(folder, greedy.translate(weights(origin)))
+    return write_pairs(folder, search.translate(weights(origin)))
 
 
 def train(trained, model_dir, origin, *flags):
     settings = (
         "validation_metric=loss,eval_steps=3,checkpoint_steps=3,train_steps=3,"
-        "warmup_steps=2,average_last=1,beam_size=1"
+        "warmup_steps=2,average_last=1,beam_size=2"
     )
     arguments = tiny.Trained(trained.folder, None).arguments(settings)
     arguments[arguments.index("--model_dir") + 1] = str(model_dir)
@@ -153,14 +153,14 @@ def test_a_training_that_damages_the_guard_ends_with_the_origin(
 
 
 def test_a_significantly_better_checkpoint_is_the_result(
-    text, strict, origin, guard, greedy, tmp_path
+    text, strict, origin, guard, search, tmp_path
 ):
     """The same training with another tolerance, and its translations as references."""
     shutil.copytree(strict[1], tmp_path / "model")
     directory = ModelDir(tmp_path / "model")
     last = weights(directory.checkpoint("latest"))
     copy = text.copy_to(tmp_path / "copy")
-    write_pairs(copy.data_dir, greedy.translate(last))
+    write_pairs(copy.data_dir, search.translate(last))
     flags = ("--guard", guard, "--guard_tolerance", "100")
     done = train(copy, directory.path, origin, *flags)
     assert done.status == 0, done.err
@@ -179,24 +179,24 @@ def test_a_significantly_better_checkpoint_is_the_result(
     assert rows["guard"][0] == 100
 
 
-def test_candidates_must_be_better_and_are_tried_in_order(noisy, greedy):
+def test_candidates_must_be_better_and_are_tried_in_order(noisy, search):
     origin, other = noisy
     values, changed = map(weights, noisy)
-    first, second = map(greedy.translate, (values, changed))
+    first, second = map(search.translate, (values, changed))
     assert not any(map(str.__eq__, first, second))
     good, same = (list(zip(SOURCES, texts, strict=True)) for texts in (second, first))
 
     def select(candidates, validation, tolerance):
         choice = choose(
             candidates,
-            greedy.translator,
-            greedy.variables,
+            search.translator,
+            search.variables,
             validation,
             same,
             "de",
             tolerance,
         )
-        return choice, {name: v.numpy() for name, v in greedy.variables.items()}
+        return choice, {name: v.numpy() for name, v in search.variables.items()}
 
     choice, selected = select([[other, origin], [other], [origin]], good, 0.5)
     assert (choice.checkpoints, choice.is_origin) == ([origin], True)
