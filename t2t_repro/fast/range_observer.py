@@ -66,7 +66,8 @@ class RangeObserver:
         return ranges
 
     def _observe_matmul(self, name: str) -> Callable[..., tf.Tensor]:
-        matrix, bias = group_weights(self._groups[name])
+        # As arrays, they would be copied into each graph.
+        matrix, bias = map(tf.constant, group_weights(self._groups[name]))
         rows = self._extremes[name]
 
         def record(lows: Array, highs: Array) -> None:
