@@ -5,9 +5,9 @@
 First, the command translates one line with random models of several sizes, in turn with
 a process that only imports TensorFlow. Then t2t_repro, CTranslate2 and Transformers
 translate a batch of 32 sentences with the same random Marian model, once with the
-vocabulary of OPUS-MT's models and once with 8,000 subwords. The memory of t2t_repro is
-that beyond TensorFlow's import; the others include all of theirs. Without
-`--peers_python`, only the first measurement runs.
+vocabulary of OPUS-MT's models and once with 8,000 subwords; t2t_repro and CTranslate2
+also in int8. The memory of t2t_repro is that beyond TensorFlow's import; the others
+include all of theirs. Without `--peers_python`, only the first measurement runs.
 """
 
 import json
@@ -30,7 +30,12 @@ from t2t_repro.command_line import cli
 
 TITLE = "one line through translate"
 OURS = "t2t_repro"
-PEERS = {"CTranslate2": "ctranslate2", "Transformers": "transformers"}
+INT8 = "int8"
+PEERS = {
+    "CTranslate2": ("ctranslate2", "float32"),
+    f"CTranslate2 {INT8}": ("ctranslate2", INT8),
+    "Transformers": ("transformers", "float32"),
+}
 SHAPES = {"8,000 subwords": 8000, "OPUS-MT": 58101}
 
 
@@ -67,7 +72,7 @@ def _measure_memory(args: Namespace, title: str, table: Result) -> None:
     That of TensorFlow's import is subtracted from the memory of t2t_repro.
     """
     work_dir = Path(args.work_dir)
-    work = json.dumps(opus_mt.write_texts(args))
+    work, settings = opus_mt.write_texts(args), vars(args)
 
     def ask(name: str, contender: Contender, request: Any) -> float:
         say(f"{name} ...")
@@ -75,16 +80,24 @@ def _measure_memory(args: Namespace, title: str, table: Result) -> None:
             return float(process.ask(request)["memory"]) / 2**20
 
     script = (args.peers_python, "opus_mt.py")
-    ask("creating the model", peer("make", *script, "make", work), None)
+    ask("creating the model", peer("make", *script, "make", json.dumps(work)), None)
     opus_mt.import_marian(args)
-    ours = own(OURS, "opus_mt.t2t_repro", vars(args) | {"xla": False})
-    memory = ask(OURS, ours, f"batch of {args.batch_size}")
-    memory -= ask("import", own("import", "start_up.only_import", {}), None)
-    table.setdefault(OURS, {})[title] = memory
+    ours = {
+        precision: own(
+            name, "opus_mt.t2t_repro", settings | {"xla": False, "precision": precision}
+        )
+        for name, precision in ((OURS, "float32"), (f"{OURS} {INT8}", INT8))
+    }
+    ask("calibrating int8", own("calibrate", "opus_mt.calibrate", settings), None)
+    imported = ask("import", own("import", "start_up.only_import", {}), None)
+    for contender in ours.values():
+        memory = ask(contender.name, contender, f"batch of {args.batch_size}")
+        table.setdefault(contender.name, {})[title] = memory - imported
     # Marian's ids are smaller by one: padding comes last, and EOS is 0.
     batch = (decoding.random_inputs(args)[0] - 1).tolist()
-    for name, task in PEERS.items():
-        memory = ask(name, peer(name, *script, task, work), batch)
+    for name, (task, precision) in PEERS.items():
+        typed = json.dumps(work | {"compute_type": precision})
+        memory = ask(name, peer(name, *script, task, typed), batch)
         table.setdefault(name, {})[title] = memory
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import decoding
+from benchmarks.start_up import LINE
 
 FOLDER, MODEL = "marian", "imported"
 _SPECIAL = ("</s>", "<unk>")
@@ -61,7 +62,8 @@ def t2t_repro(fields: Mapping[str, Any]) -> None:
     from t2t_repro.translation.loading import load_models
 
     give_each_batch_a_core(settings.xla)
-    loaded = load_models(Path(settings.work_dir) / MODEL)
+    directory = Path(settings.work_dir) / MODEL
+    loaded = load_models(directory, precision=settings.precision)
     searcher = fastest_searcher(
         loaded.models,
         loaded.tokenizer,
@@ -69,3 +71,16 @@ def t2t_repro(fields: Mapping[str, Any]) -> None:
         0.0 if settings.xla else None,
     )
     decoding.search_batches_in_turn(settings, searcher)
+
+
+def calibrate(fields: Mapping[str, Any]) -> None:
+    """Saves the activation ranges that `t2t_repro` needs in int8."""
+    from benchmarks.peers.turns import turns
+    from t2t_repro.translation.loading import load_models
+
+    work_dir = Path(fields["work_dir"])
+    text = work_dir / "calibration.txt"
+    text.write_text(LINE, encoding="utf-8")
+    load_models(work_dir / MODEL, precision="int8", calibration_file=str(text))
+    for _ in turns():
+        pass

@@ -3,9 +3,9 @@
     opus_mt.py TASK WORK
 
 TASK is `make`, `transformers` or `ctranslate2`. WORK is a JSON object with the sizes
-and the `folder` of the model. A request is a batch of sentences, lists of ids of equal
-length. The script requires transformers, torch, sentencepiece, sacremoses and
-ctranslate2.
+and the `folder` of the model, and CTranslate2's `compute_type`. A request is a batch of
+sentences, lists of ids of equal length. The script requires transformers, torch,
+sentencepiece, sacremoses and ctranslate2.
 """
 
 import json
@@ -89,7 +89,9 @@ def ctranslate2(work):
     vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
     names = np.array(list(vocabulary))
     translator = Translator(
-        str(folder / "ctranslate2"), compute_type="float32", intra_threads=CORES
+        str(folder / "ctranslate2"),
+        compute_type=work["compute_type"],
+        intra_threads=CORES,
     )
 
     def search(ids):
