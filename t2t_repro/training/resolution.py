@@ -91,18 +91,17 @@ def check_frozen_names(run: Run) -> None:
     """
     if not run.hparams.freeze:
         return
-    sizes: tuple[int, int | None]
+    size, tokenizer = run.hparams.vocab_size, None
+    # The names depend on the number of vocabularies, not on their sizes.
+    sizes = size, None if run.hparams.share_vocab else size
     if run.origin is not None and not run.origin.replaces_vocabulary:
         tokenizer = run.origin.tokenizer
-        sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
     elif run.model_dir.exists():
         tokenizer = run.model_dir.tokenizer()
-        sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
-    elif run.vocab_file is None:
-        # The names depend on the number of vocabularies, not on their sizes.
-        sizes = 8, None if run.hparams.share_vocab else 8
-    else:
+    elif run.vocab_file is not None:
         return
+    if tokenizer is not None:
+        sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
     with skip_initialization():
         model = build_model(run.hparams, *sizes)
     find_frozen(named_variables(model), run.hparams.freeze)

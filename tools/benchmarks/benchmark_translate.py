@@ -82,17 +82,13 @@ def _measure_memory(args: Namespace, title: str, table: Result) -> None:
     script = (args.peers_python, "opus_mt.py")
     ask("creating the model", peer("make", *script, "make", json.dumps(work)), None)
     opus_mt.import_marian(args)
-    ours = {
-        precision: own(
-            name, "opus_mt.t2t_repro", settings | {"xla": False, "precision": precision}
-        )
-        for name, precision in ((OURS, "float32"), (f"{OURS} {INT8}", INT8))
-    }
     ask("calibrating int8", own("calibrate", "opus_mt.calibrate", settings), None)
     imported = ask("import", own("import", "start_up.only_import", {}), None)
-    for contender in ours.values():
-        memory = ask(contender.name, contender, f"batch of {args.batch_size}")
-        table.setdefault(contender.name, {})[title] = memory - imported
+    for name, precision in {OURS: "float32", f"{OURS} {INT8}": INT8}.items():
+        fields = settings | {"xla": False, "precision": precision}
+        ours = own(name, "opus_mt.t2t_repro", fields)
+        memory = ask(name, ours, f"batch of {args.batch_size}")
+        table.setdefault(name, {})[title] = memory - imported
     # Marian's ids are smaller by one: padding comes last, and EOS is 0.
     batch = (decoding.random_inputs(args)[0] - 1).tolist()
     for name, (task, precision) in PEERS.items():
