@@ -36,7 +36,6 @@ from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.models.variables import named_variables
 
 Array = npt.NDArray[np.float32]
 MatmulGroup: TypeAlias = tuple[Dense | TokenEmbedding, ...]
@@ -95,16 +94,18 @@ def group_weights(group: MatmulGroup) -> tuple[Array, Array]:
 
     Returns:
         The concatenated matrices, float32 (channels, units), and biases, float32
-        (units,). The bias of a `TokenEmbedding`, which adds it itself, is 0.
+        (units,). The bias of a `TokenEmbedding`, which adds it itself, is 0. A single
+        matrix is not copied.
     """
     matrices, biases = [], []
     for layer in group:
         is_table = isinstance(layer, TokenEmbedding)
-        matrix = np.asarray(_select_matrix(layer), np.float32)
+        matrix = np.asarray(tf.convert_to_tensor(_select_matrix(layer)), np.float32)
         matrices.append(matrix.T if is_table else matrix)
         bias = None if is_table else layer.bias
         biases.append(np.zeros(len(matrices[-1].T)) if bias is None else bias)
-    return np.concatenate(matrices, 1), np.concatenate(biases).astype(np.float32)
+    whole = matrices[0] if len(matrices) == 1 else np.concatenate(matrices, 1)
+    return whole, np.concatenate(biases).astype(np.float32)
 
 
 def share_matmul(group: MatmulGroup, whole: Callable[..., tf.Tensor]) -> None:
@@ -139,14 +140,15 @@ class QuantizedMatmul:
         weight_bits: int = 8,
     ) -> None:
         self.weight_bits = weight_bits
-        largest = np.abs(matrix).max(axis=0) * (INT8_MAX / LARGEST_CODES[weight_bits])
+        largest = np.maximum(matrix.max(axis=0), -matrix.min(axis=0))
+        largest *= INT8_MAX / LARGEST_CODES[weight_bits]
         self._max = np.where(largest == 0, 1, largest).astype(np.float32)
         self._scale = self._max / INT8_MAX
-        codes = np.rint(matrix / self._scale).astype(np.int8)
+        codes = np.empty(matrix.shape[::-1], np.int8)
+        for row, column, scale in zip(codes, matrix.T, self._scale, strict=True):
+            np.rint(column / scale, out=row, casting="unsafe")
         self.codes = tf.Variable(
-            tf.bitcast(np.ascontiguousarray(codes.T), tf.qint8),
-            trainable=False,
-            name="codes",
+            tf.bitcast(codes, tf.qint8), trainable=False, name="codes"
         )
         low, self.high = bounds or ActivationRange(0, 1)
         self._step = (self.high - low) / UINT8_MAX
@@ -155,7 +157,7 @@ class QuantizedMatmul:
         ends = (-self._zero, UINT8_MAX - self._zero)
         self._row_range = [end * self._step for end in ends]
         zero = self._zero * self._step * self._scale
-        self._sums = codes.sum(axis=0, dtype=np.int32)
+        self._sums = codes.sum(axis=1, dtype=np.int32)
         self._bias = np.asarray(bias - zero * self._sums, np.float32)
         # A tf.function lets the graphs of an export share one copy of both tensors.
         self._constants = tf.function(self._bias_and_max, autograph=False)
@@ -241,8 +243,9 @@ def quantize_model(
 ) -> None:
     """Makes the layers of a built model compute their matmuls in int8.
 
-    Embedding lookups also read int8 tables. Graphs that were traced before do not
-    change.
+    Embedding lookups also read int8 tables. The model no longer has the float weights
+    that int8 matrices replace, so that their memory is released. Graphs that were
+    traced before do not change.
 
     Args:
         model: The model; its current weights are quantized.
@@ -256,6 +259,8 @@ def quantize_model(
         matmul = QuantizedMatmul(*group_weights(group), bounds[name], weight_bits)
         share_matmul(group, matmul)
         matmuls |= dict.fromkeys(group, matmul)
+        for layer in group:
+            _remove_weights(layer)
     for layer in model._flatten_layers():
         if isinstance(layer, LayerNormalization):
             layer.normalize = normalize_in_float64
@@ -264,11 +269,24 @@ def quantize_model(
                 table = np.asarray(layer.table, np.float32)
                 matmuls[layer] = QuantizedMatmul(table.T, weight_bits=weight_bits)
                 layer.matmul = SharedMatmul(matmuls[layer])
+                _remove_weights(layer)
             layer.lookup = matmuls[layer].lookup
         elif isinstance(layer, FeedForward) and layer.activation == "relu":
             layer.quantized = QuantizedFeedForward(
                 matmuls[layer.hidden], matmuls[layer.output_projection]
             )
+
+
+def _remove_weights(layer: Dense | TokenEmbedding) -> None:
+    """Removes the matrix of a layer, and the bias that its matmul in int8 adds."""
+    names = (
+        ["_embeddings"] if isinstance(layer, TokenEmbedding) else ["_kernel", "bias"]
+    )
+    for name in names:
+        if (weights := getattr(layer, name)) is not None:
+            layer._untrack_variable(weights)
+            delattr(layer, name)  # TensorFlow's tracking ends only with `del`.
+            setattr(layer, name, None)
 
 
 def find_weight_bits(model: Transformer) -> int | None:
@@ -277,22 +295,10 @@ def find_weight_bits(model: Transformer) -> int | None:
     return matmul.weight_bits if matmul else None
 
 
-def graph_variables(model: Transformer) -> tuple[list[tf.Variable], list[tf.Variable]]:
-    """Returns the variables that the graphs of a model read.
-
-    Returns:
-        The weights that int8 matrices do not replace, and the int8 matrices.
-    """
-    replaced: set[str] = set()
-    matmuls: dict[QuantizedMatmul, None] = {}
-    for layer in model._flatten_layers():
-        if matmul := _find_quantized_matmul(layer):
-            matmuls[matmul] = None
-            # A quantized matmul adds the bias of a `Dense` itself.
-            weights = layer.weights if isinstance(layer, Dense) else [layer.table]
-            replaced |= {weight.path for weight in weights}
-    read = [v.value for v in named_variables(model).values() if v.path not in replaced]
-    return read, [matmul.codes for matmul in matmuls]
+def find_codes(model: Transformer) -> list[tf.Variable]:
+    """Returns the int8 matrices of a model; an empty list in float32."""
+    found = map(_find_quantized_matmul, model._flatten_layers())
+    return [matmul.codes for matmul in dict.fromkeys(found) if matmul]
 
 
 def _find_quantized_matmul(layer: keras.layers.Layer) -> QuantizedMatmul | None:

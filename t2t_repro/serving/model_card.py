@@ -4,6 +4,7 @@
 hyper-parameters in the card.
 """
 
+import math
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -17,6 +18,7 @@ import t2t_repro
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.evaluation.split_scores import format_scores
 from t2t_repro.hparams import HParams
+from t2t_repro.runs.checkpoints import open_checkpoint
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.serving.exports.export_format import ExportOptions
 from t2t_repro.translation.loading import Loaded
@@ -71,7 +73,8 @@ def model_card(
             f" The training started from the weights of `{Path(origin['path']).name}` "
             f"(SHA-256 of the weights: {origin['fingerprint']})."
         )
-    weights = ", ".join(f"`{Path(path).name}`" for path in loaded.checkpoints)
+    folders = list(map(Path, loaded.checkpoints))
+    weights = ", ".join(f"`{folder.name}`" for folder in folders)
     if result is not None:
         steps = ", ".join(f"{step:,}" for step in result["averaged_steps"])
         weights += f", the average of steps {steps}"
@@ -90,7 +93,7 @@ def model_card(
         name=options.model_name,
         source_lang=provenance.source_lang,
         target_lang=provenance.target_lang,
-        parameters=f"{sum(model.count_params() for model in loaded.models):,}",
+        parameters=f"{sum(map(_count_parameters, folders)):,}",
         precision=precision,
         data=data,
         weights=weights,
@@ -115,6 +118,11 @@ def _result(directory: ModelDir, loaded: Loaded) -> Mapping[str, Any] | None:
         return None
     result = directory.result()
     return result if result and format_scores(result) else None
+
+
+def _count_parameters(checkpoint: Path) -> int:
+    """Returns the number of weights in a checkpoint; a quantized model has fewer."""
+    return sum(map(math.prod, open_checkpoint(checkpoint).tensors().shapes().values()))
 
 
 def _score(result: Mapping[str, Any] | None, hparams: HParams, precision: str) -> str:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.fast import int8_matmul, quantization
+from t2t_repro.fast import int8_matmul
+from t2t_repro.fast.quantization import find_codes, find_weight_bits
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.serving.attention_signature import AttentionSignature
 from t2t_repro.serving.text_signatures import TextSignatures
 from t2t_repro.texts.sentences import SentenceSplitter
@@ -66,7 +68,7 @@ class ServingModule(tf.Module):
         best = Translator(models, tokenizer, search, max_input_length)
         splitter = SentenceSplitter(tokenizer, max_input_length, source_lang)
         signatures = TextSignatures(models, best, splitter)
-        weight_bits = quantization.find_weight_bits(models[0])
+        weight_bits = find_weight_bits(models[0])
 
         def graph(
             function: Callable[..., dict[str, tf.Tensor]], *inputs: tf.TensorSpec
@@ -91,11 +93,11 @@ class ServingModule(tf.Module):
         if len(models) == 1 and not takes_ids:
             attention = AttentionSignature(models[0], best)
             self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
-        # A SavedModel contains the variables that are attributes of the module. A
-        # quantized model reads int8 matrices instead of some of its weights.
-        variables = [quantization.graph_variables(model) for model in models]
-        self.weights = [each for weights, _ in variables for each in weights]
-        self.matrices = [each for _, matrices in variables for each in matrices]
+        # A SavedModel contains the variables that are attributes of the module.
+        self.weights = [
+            each.value for model in models for each in named_variables(model).values()
+        ]
+        self.matrices = [code for each in models for code in find_codes(each)]
 
 
 def add_processor_check(

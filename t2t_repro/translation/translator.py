@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast.quantization import find_codes
 from t2t_repro.models.searcher import EncodedBatch, Found, Searcher
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -68,8 +69,9 @@ class Translator:
         """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
         digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
         for model in self._models:
-            for variable in named_variables(model).values():
-                values = np.ascontiguousarray(variable.value.numpy())
+            weights = [each.value for each in named_variables(model).values()]
+            for variable in (*weights, *find_codes(model)):
+                values = np.ascontiguousarray(variable.numpy())
                 # Viewed as bytes, because hashlib does not support bfloat16 arrays.
                 digest.update(values.view(np.uint8).data)
         return digest.hexdigest()

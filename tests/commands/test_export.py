@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from t2t_repro.fast import int8_matmul
+from t2t_repro.translation.loading import load_models
 from tests import run_command, tiny
 from tests.sixteen_bits import needs
 
@@ -130,7 +131,8 @@ def test_any_machine_exports_7_bit_weights_of_a_later_average_without_a_score(
     completed = export(trained_copy, tmp_path / "e", *flags)
     assert completed.status == 0, completed.err
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
-    assert "parameters, int8 with 7-bit weights." in card
+    parameters = load_models(model_dir).models[0].count_params()
+    assert f" {parameters:,} parameters, int8 with 7-bit weights." in card
     assert "These weights were not scored after training." in card
     weights = tf.train.load_checkpoint(str(tmp_path / "e/1/variables/variables"))
     matrix = weights.get_tensor("matrices/0/.ATTRIBUTES/VARIABLE_VALUE")
