@@ -1,13 +1,15 @@
-"""Measures the start-up time and the memory of `python -m t2t_repro.translate`.
+"""Measures start-up, speed and memory of `python -m t2t_repro.translate`.
 
     python tools/benchmarks/benchmark_translate.py --peers_python hf/bin/python
 
 First, the command translates one line with random models of several sizes, in turn with
-a process that only imports TensorFlow. Then t2t_repro, CTranslate2 and Transformers
+a process that only imports TensorFlow. Then the command and CTranslate2 translate files
+of mixed lengths, from their start to their end, in float32 and int8; each translation
+has `--length` subwords. Last, t2t_repro, CTranslate2 and Transformers
 translate a batch of 32 sentences with the same random Marian model, once with the
 vocabulary of OPUS-MT's models and once with 8,000 subwords; t2t_repro and CTranslate2
 also in int8. The memory of t2t_repro is that beyond TensorFlow's import; the others
-include all of theirs. Without `--peers_python`, only the first measurement runs.
+include all of theirs. Without `--peers_python`, this measurement does not run.
 """
 
 import json
@@ -23,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from flags import choice, several
 
 from benchmarks import decoding, opus_mt, report, start_up
+from benchmarks.file_translation import time_file
 from benchmarks.in_turn import Contender, Process, own, peer, peer_versions
 from benchmarks.report import Result, say
 from t2t_repro import hparams
@@ -53,10 +56,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         cli.start_tensorflow(args.verbose)
         folder, tables = Path(name), result["tables"]
         commands = {
-            size: start_up.write_model_dir(size, args.vocab_size, folder / size)
+            size: start_up.write_line(size, args.vocab_size, folder / size)
             for size in args.sizes
         }
         start_up.time_one_line(commands, args.rounds, tables.setdefault(TITLE, {}))
+        for size, lines in zip(args.sizes, args.lines, strict=False):
+            table = tables.setdefault(f"{lines:,} lines, {size}", {})
+            time_file(args, size, lines, folder / f"{size}_file", table)
         if args.peers_python:
             memory: Result = {}
             tables["memory of a batch (MiB)"] = memory
@@ -98,10 +104,17 @@ def _measure_memory(args: Namespace, title: str, table: Result) -> None:
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
-    sets = "hyper-parameter sets that translate one line, separated by commas"
+    sets = "hyper-parameter sets, separated by commas"
     parser = report.parser(
         __doc__,
         ("sizes", several(choice(hparams.names())), "tiny,base", sets),
+        (
+            "lines",
+            several(cli.int_range(100)),
+            "2000,10000",
+            "lines of the file that "
+            "each size translates, separated by commas; empty for no files",
+        ),
         ("peers_python", str, None, "Python interpreter with the peers"),
     )
     args = decoding.check_flags(parser, argv, vocab_size=8000)

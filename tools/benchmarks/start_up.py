@@ -56,7 +56,7 @@ def measure_usage(*arguments: str) -> Usage:
     return Usage(time.perf_counter() - began, used, usage.ru_maxrss * 1024)
 
 
-def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
+def write_line(size: str, vocab_size: int, folder: Path) -> list[str]:
     """Writes a model directory with random weights, and a text of one line.
 
     Random weights do not end a translation. It is limited to the length of the line,
@@ -70,6 +70,25 @@ def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
     Returns:
         The arguments with which Python translates the line.
     """
+    folder.mkdir()
+    decoding.write_vocabulary(folder, vocab_size, seed=1)
+    model_dir = write_model_dir(size, folder / decoding.VOCABULARY, folder)
+    text = folder / "line.txt"
+    text.write_text(LINE, encoding="utf-8")
+    flags = {"model_dir": model_dir, "input_file": text, "extra_length": 0}
+    named = [f"--{name}={value}" for name, value in flags.items()]
+    return ["-m", "t2t_repro.translate", *named]
+
+
+def write_model_dir(size: str, vocabulary: Path, folder: Path, **changes: Any) -> Path:
+    """Writes a model directory with random weights in a folder.
+
+    Args:
+        size: Name of a hyper-parameter set.
+        vocabulary: File of the vocabulary.
+        folder: Parent of the model directory.
+        **changes: Hyper-parameters that differ from the set.
+    """
     from t2t_repro.hparams import load
     from t2t_repro.models.variables import named_variables
     from t2t_repro.runs import checkpoints, tensor_file
@@ -77,22 +96,16 @@ def write_model_dir(size: str, vocab_size: int, folder: Path) -> list[str]:
     from t2t_repro.runs.run_metadata import RunMetadata
     from t2t_repro.tokenizers.load import load_tokenizer
 
-    folder.mkdir()
-    decoding.write_vocabulary(folder, vocab_size, seed=1)
-    tokenizer = load_tokenizer(folder / decoding.VOCABULARY)
-    hparams = load(size).replace(vocab_size=vocab_size)
-    model = build_model(hparams, vocab_size)
+    tokenizer = load_tokenizer(vocabulary)
+    hparams = load(size).replace(vocab_size=tokenizer.vocab_size, **changes)
+    model = build_model(hparams, tokenizer.vocab_size)
     directory = ModelDir(folder / "model")
     fingerprint = tokenizer.fingerprint
     origin = RunMetadata(None, "en", "de", None, None, fingerprint, True)
     directory.begin(hparams, origin, tokenizer)
     weights = tensor_file.copy_to_host(named_variables(model))
     checkpoints.save(directory.checkpoint_dir, 1, weights)
-    text = folder / "line.txt"
-    text.write_text(LINE, encoding="utf-8")
-    flags = {"model_dir": directory.path, "input_file": text, "extra_length": 0}
-    named = [f"--{name}={value}" for name, value in flags.items()]
-    return ["-m", "t2t_repro.translate", *named]
+    return directory.path
 
 
 def time_one_line(
