@@ -13,7 +13,6 @@ from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.workers import WorkerGoneError
 from tests.training import toy
-from tests.training.test_loop import batches_with_signals, fake_loop, steps_saved
 
 
 class SlowDisk:
@@ -48,12 +47,12 @@ def test_writes_a_checkpoint_during_the_next_steps(tmp_path, monkeypatch):
         for number in count(step):
             if number == 3:  # The next step has been started.
                 assert disk.began.wait(60)
-                assert steps_saved(tmp_path / "c") == []
+                assert toy.steps_saved(tmp_path / "c") == []
                 disk.may_write.set()
             yield toy.batch(number)
 
     assert loop.run(batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path / "c") == [2, 4, 6]
+    assert toy.steps_saved(tmp_path / "c") == [2, 4, 6]
     saved = checkpoints.list_checkpoints(tmp_path / "c")[0].tensors()
     for name in saved.shapes():
         np.testing.assert_array_equal(saved.read(name), expected[name], err_msg=name)
@@ -64,7 +63,7 @@ def test_finishes_writing_a_checkpoint_when_the_training_fails(
     tmp_path, monkeypatch, error
 ):
     disk = SlowDisk(monkeypatch)
-    loop = fake_loop(tmp_path, checkpoint_steps=2)
+    loop = toy.fake_loop(tmp_path, checkpoint_steps=2)
 
     def batches(step):
         yield from (toy.batch(number) for number in range(3))
@@ -73,12 +72,12 @@ def test_finishes_writing_a_checkpoint_when_the_training_fails(
 
     with pytest.raises(error):
         loop.run(batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == [2]
+    assert toy.steps_saved(tmp_path) == [2]
 
 
 def test_an_unwritable_checkpoint_stops_the_training(tmp_path):
     """The training stops at the next step, not at the next checkpoint."""
-    loop = fake_loop(tmp_path / "c", checkpoint_steps=5, train_steps=20)
+    loop = toy.fake_loop(tmp_path / "c", checkpoint_steps=5, train_steps=20)
     (tmp_path / "c").write_text("no folder")
     with pytest.raises(UserError, match=r"cannot write .*step-00000005"):
         loop.run(lambda step: slowly(toy.batch(0)), toy.monitor(), toy.never)
@@ -94,7 +93,7 @@ def slowly(batch):
 def test_reads_a_result_after_starting_the_next_step(tmp_path):
     """It is read earlier only for a checkpoint, a validation or the end."""
     settings = {"checkpoint_steps": 3, "eval_steps": 5, "train_steps": 7}
-    loop, events = fake_loop(tmp_path, **settings), []
+    loop, events = toy.fake_loop(tmp_path, **settings), []
     save = loop.save
 
     class Result:
@@ -126,7 +125,7 @@ def test_reads_a_result_after_starting_the_next_step(tmp_path):
 @pytest.mark.parametrize("late", [False, True])
 def test_saves_all_steps_when_a_worker_has_ended(tmp_path, late):
     """The error occurs when step 6 starts, or (`late`) when its result is read."""
-    loop = fake_loop(tmp_path, train_steps=30)
+    loop = toy.fake_loop(tmp_path, train_steps=30)
     loop.workers.is_distributed, loop.workers.sums = True, list
     gone = tf.errors.UnavailableError(None, None, "aborted by: no connection")
 
@@ -143,14 +142,14 @@ def test_saves_all_steps_when_a_worker_has_ended(tmp_path, late):
     monitor = toy.monitor()
     with pytest.raises(WorkerGoneError, match=r"\(no connection\)"):
         loop.run(toy.batches, monitor, toy.never)
-    assert steps_saved(tmp_path) == [5]
+    assert toy.steps_saved(tmp_path) == [5]
     assert len(monitor.unreported()) == 5
 
 
 @pytest.mark.parametrize("start", [0, 4])
 def test_workers_check_for_stop_requests_every_ten_steps(tmp_path, start):
     """The steps of the checks do not depend on the first step."""
-    loop = fake_loop(tmp_path, train_steps=40)
+    loop = toy.fake_loop(tmp_path, train_steps=40)
     loop.step, checks = start, []
     loop.workers.is_distributed = True
 
@@ -160,9 +159,9 @@ def test_workers_check_for_stop_requests_every_ten_steps(tmp_path, start):
         return [float(len(checks) == 4), *others]  # Another worker requests a stop.
 
     loop.workers.sums = sums
-    batches = batches_with_signals(15 - start, signal.SIGTERM)
+    batches = toy.batches_with_signals(15 - start, signal.SIGTERM)
     assert not loop.run(lambda step: batches, toy.monitor(), toy.never)
     # The first call checks for an interrupted validation.
     expected = [(start, False), (0, False), (9, False), (19, True), (29, True)]
     assert checks == (expected[:4] if start == 0 else [expected[0], *expected[2:]])
-    assert steps_saved(tmp_path) == [20 if start == 0 else 30]
+    assert toy.steps_saved(tmp_path) == [20 if start == 0 else 30]

@@ -1,7 +1,6 @@
 """Tests of the training loop: resuming, saving, validating and stopping."""
 
 import io
-import os
 import shutil
 import signal
 from functools import partial
@@ -16,41 +15,17 @@ from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import checkpoint_writer, stop_requests
 from t2t_repro.training.monitor import Monitor
-from t2t_repro.training.step import StepResult
 from tests.training import toy
 
 
-def fake_loop(directory, **changes):
-    """Returns a loop whose steps compute nothing and report a constant result."""
-    loop = toy.loop(directory, toy.HPARAMS.replace(**changes))
-    result = StepResult(
-        loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1
-    )
-    loop.update = lambda *_: list(vars(result).values())
-    return loop
-
-
-def steps_saved(directory):
-    return [c.step for c in checkpoints.list_checkpoints(directory)]
-
-
-def batches_with_signals(at, *signals):
-    """Yields batches; sends signals to this process before batch number `at`."""
-    for step in count():
-        if step == at:
-            for number in signals:
-                os.kill(os.getpid(), number)
-        yield toy.batch(step)
-
-
 def test_restore_returns_0_without_checkpoints(tmp_path):
-    assert fake_loop(tmp_path).restore() == 0
+    assert toy.fake_loop(tmp_path).restore() == 0
 
 
 def test_rejects_a_checkpoint_of_another_model(tmp_path):
-    fake_loop(tmp_path, d_ff=32).save()
+    toy.fake_loop(tmp_path, d_ff=32).save()
     with pytest.raises(UserError, match=r"step-00000000.*use the hyper-parameters"):
-        fake_loop(tmp_path).restore()
+        toy.fake_loop(tmp_path).restore()
 
 
 @pytest.fixture(scope="module")
@@ -105,13 +80,13 @@ def test_renames_nothing_if_all_checkpoints_are_damaged(saved_twice, tmp_path):
         path.unlink()
     with pytest.raises(UserError, match="cannot resume because the newest checkpoints"):
         toy.loop(folder).restore(print)
-    assert steps_saved(folder) == [3, 6]
+    assert toy.steps_saved(folder) == [3, 6]
 
 
 def test_saves_every_few_steps_and_at_the_end(tmp_path):
-    loop = fake_loop(tmp_path, checkpoint_steps=4, train_steps=10)
+    loop = toy.fake_loop(tmp_path, checkpoint_steps=4, train_steps=10)
     assert loop.run(toy.batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == [4, 8, 10]
+    assert toy.steps_saved(tmp_path) == [4, 8, 10]
     saved = checkpoints.list_checkpoints(tmp_path)
     assert [c.has_optimizer for c in saved] == [False, True, True]
 
@@ -120,7 +95,7 @@ def test_saves_every_few_minutes(tmp_path, monkeypatch):
     clock = SimpleNamespace(now=0.0)
     fake = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now)
     monkeypatch.setattr(checkpoint_writer, "time", fake)
-    loop = fake_loop(tmp_path, checkpoint_minutes=1.0, train_steps=7)
+    loop = toy.fake_loop(tmp_path, checkpoint_minutes=1.0, train_steps=7)
     clock.now += 1000  # Building and restoring do not count towards the interval.
 
     def batches(step):
@@ -130,39 +105,39 @@ def test_saves_every_few_minutes(tmp_path, monkeypatch):
 
     loop.run(batches, toy.monitor(), toy.never)
     # Three steps of 25 s take more than a minute; step 7 is the last.
-    assert steps_saved(tmp_path) == [3, 6, 7]
+    assert toy.steps_saved(tmp_path) == [3, 6, 7]
 
 
 def test_keeps_a_limited_number_of_checkpoints(tmp_path):
-    loop = fake_loop(
+    loop = toy.fake_loop(
         tmp_path, checkpoint_steps=1, keep_checkpoints=2, average_last=2, train_steps=5
     )
     loop.run(toy.batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == [4, 5]
+    assert toy.steps_saved(tmp_path) == [4, 5]
 
 
 @pytest.mark.parametrize(
     ("every", "expected"), [(4, [4, 8, 10]), (5, [5, 10]), (0, [10])]
 )
 def test_validates_on_schedule_and_at_the_end(tmp_path, every, expected):
-    loop = fake_loop(tmp_path, eval_steps=every, train_steps=10)
+    loop = toy.fake_loop(tmp_path, eval_steps=every, train_steps=10)
     validated = []
     loop.run(toy.batches, toy.monitor(), validated.append)
     assert validated == expected
 
 
 def test_saves_the_last_state_before_validating_it(tmp_path):
-    loop = fake_loop(tmp_path, train_steps=2)
+    loop = toy.fake_loop(tmp_path, train_steps=2)
     saved = []
     loop.run(
-        toy.batches, toy.monitor(), lambda step: saved.extend(steps_saved(tmp_path))
+        toy.batches, toy.monitor(), lambda step: saved.extend(toy.steps_saved(tmp_path))
     )
     assert saved == [2]
 
 
 def test_requests_batches_from_the_restored_step(tmp_path):
-    fake_loop(tmp_path, train_steps=2).run(toy.batches, toy.monitor(), toy.never)
-    loop = fake_loop(tmp_path, train_steps=4)
+    toy.fake_loop(tmp_path, train_steps=2).run(toy.batches, toy.monitor(), toy.never)
+    loop = toy.fake_loop(tmp_path, train_steps=4)
     loop.restore()
     starts = []
 
@@ -175,49 +150,9 @@ def test_requests_batches_from_the_restored_step(tmp_path):
     assert loop.step == 4
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_and_stops(tmp_path, number):
-    before = signal.getsignal(number)
-    loop = fake_loop(tmp_path)
-    finished = loop.run(
-        lambda step: batches_with_signals(3, number), toy.monitor(), toy.never
-    )
-    assert not finished
-    assert loop.step == 3
-    assert steps_saved(tmp_path) == [3]
-    assert signal.getsignal(number) is before
-
-
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGHUP])
-def test_a_signal_saves_and_training_continues(tmp_path, number):
-    """The checkpoint is in addition to those of the schedule, and deleted by them."""
-    before, stream, found = signal.getsignal(number), io.StringIO(), {}
-    loop = fake_loop(tmp_path, train_steps=8, checkpoint_steps=6)
-
-    def batches(step):
-        for number_of_batch, batch in enumerate(batches_with_signals(3, number)):
-            found[number_of_batch] = steps_saved(tmp_path)
-            yield batch
-
-    assert loop.run(batches, Monitor(None, 8, 0, stream), toy.never)
-    assert found[3] == []
-    assert found[4] == found[5] == [3]
-    assert steps_saved(tmp_path) == [6, 8]
-    assert stream.getvalue().count("saved a checkpoint of step 3") == 1
-    assert signal.getsignal(number) is before
-
-
-def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
-    loop = fake_loop(tmp_path)
-    twice = signal.SIGINT, signal.SIGINT
-    with pytest.raises(KeyboardInterrupt):
-        loop.run(lambda step: batches_with_signals(2, *twice), toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == []
-
-
 @pytest.mark.parametrize("field", ["loss", "gradient_norm"])
 def test_reports_the_pairs_of_a_step_that_is_not_finite(tmp_path, field):
-    loop = fake_loop(tmp_path)
+    loop = toy.fake_loop(tmp_path)
     values = dict(loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1)
     results = iter([values, values, values | {field: float("nan")}, *[values] * 3])
     loop.update = lambda *_: list(next(results).values())
@@ -233,14 +168,14 @@ def test_reports_the_pairs_of_a_step_that_is_not_finite(tmp_path, field):
 
 def test_ten_skipped_steps_in_a_row_stop_the_training(tmp_path):
     """Nine in a row do not. The state at the stop is not saved."""
-    loop = fake_loop(tmp_path, train_steps=30, checkpoint_steps=5)
+    loop = toy.fake_loop(tmp_path, train_steps=30, checkpoint_steps=5)
     good = [1.0, 9.0, 0.9, 1.0, 0.1]
     bad = [float("inf"), *good[1:]]
     results = iter([*[good] * 5, *[bad] * 9, good, *[bad] * 10])
     loop.update = lambda *_: next(results)
     with pytest.raises(UserError, match=r"step 25 is inf.*diverged"):
         loop.run(toy.batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == [5, 10, 15, 20]
+    assert toy.steps_saved(tmp_path) == [5, 10, 15, 20]
 
 
 @pytest.mark.medium
@@ -266,7 +201,7 @@ def test_a_skipped_step_changes_no_weight_or_moment(tmp_path):
     loop.weights["embedding/table"].assign(np.full([toy.VOCAB_SIZE, 16], np.nan))
     with pytest.raises(UserError, match="loss of step 10 is nan"):
         loop.run(toy.batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == []
+    assert toy.steps_saved(tmp_path) == []
 
 
 def test_only_the_chief_writes(tmp_path):
@@ -286,70 +221,12 @@ def test_accumulates_only_if_a_batch_exceeds_the_device_limit(
     assert toy.loop(tmp_path, hparams).accumulates is accumulates
 
 
-def test_a_checkpoint_saved_on_interruption_is_not_averaged(tmp_path):
-    settings = {"checkpoint_steps": 4, "train_steps": 10, "keep_checkpoints": 3}
-    settings["average_last"] = 3
-    loop = fake_loop(tmp_path, **settings)
-    assert not loop.run(
-        lambda step: batches_with_signals(6, signal.SIGTERM), toy.monitor(), toy.never
-    )
-    assert steps_saved(tmp_path) == [4, 6]
-    loop = fake_loop(tmp_path, **settings)
-    assert loop.restore() == 6
-    assert loop.run(toy.batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == [4, 8, 10]
-
-
-def test_keeps_a_scheduled_checkpoint_saved_on_interruption(tmp_path):
-    loop = fake_loop(tmp_path, checkpoint_steps=3, train_steps=7)
-    loop.run(
-        lambda step: batches_with_signals(2, signal.SIGTERM), toy.monitor(), toy.never
-    )
-    loop = fake_loop(tmp_path, checkpoint_steps=3, train_steps=7)
-    loop.restore()
-    loop.run(toy.batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == [3, 6, 7]
-
-
-def test_repeats_an_interrupted_validation(tmp_path):
-    """The checkpoint of the step was saved, but the validation is not recorded."""
-    settings = {"checkpoint_steps": 4, "eval_steps": 4, "train_steps": 10}
-
-    class KilledError(Exception):
-        pass
-
-    def kill(step):
-        raise KilledError
-
-    def monitor(start):
-        return Monitor(tmp_path, 10, start, io.StringIO())
-
-    (tmp_path / "c").mkdir()
-    loop = fake_loop(tmp_path / "c", **settings)
-    with pytest.raises(KilledError):
-        loop.run(toy.batches, monitor(0), kill)
-    loop = fake_loop(tmp_path / "c", **settings)
-    assert loop.restore() == 4
-    second, validated = monitor(4), []
-
-    def validate(step):
-        validated.append(step)
-        second.record_validation(step, 1.0, None)
-
-    assert loop.run(toy.batches, second, validate)
-    assert validated == [4, 8, 10]
-    # Recorded validations are not repeated.
-    loop = fake_loop(tmp_path / "c", **settings)
-    assert loop.restore() == 10
-    assert loop.run(toy.batches, monitor(10), kill)
-
-
 def test_restores_the_number_of_skipped_steps(tmp_path):
-    loop = fake_loop(tmp_path, train_steps=3)
+    loop = toy.fake_loop(tmp_path, train_steps=3)
     bad = [float("nan"), 9.0, 0.9, 1.0, 0.1]
     loop.update = lambda *_: bad
     loop.run(toy.batches, toy.monitor(), toy.never)
-    loop = fake_loop(tmp_path, train_steps=4)
+    loop = toy.fake_loop(tmp_path, train_steps=4)
     loop.restore()
     loop.update = lambda *_: bad
     stream = io.StringIO()
@@ -361,24 +238,24 @@ def test_restores_the_number_of_skipped_steps(tmp_path):
     "meta", [{"unreported": [[1, 2]]}, {"unreported": 3}, {"skipped": "many"}]
 )
 def test_treats_invalid_progress_as_damage(tmp_path, meta):
-    loop = fake_loop(tmp_path)
+    loop = toy.fake_loop(tmp_path)
     weights, state = loop.weights, loop.state
     checkpoints.save(tmp_path, 3, weights, state)
     checkpoints.save(tmp_path, 6, weights, state, meta)
     messages = []
-    assert fake_loop(tmp_path).restore(messages.append) == 3
+    assert toy.fake_loop(tmp_path).restore(messages.append) == 3
     assert "checkpoint.json has invalid training progress" in messages[0]
 
 
 def test_early_stopping_ends_the_training_at_a_validation(tmp_path):
-    loop = fake_loop(tmp_path, eval_steps=2, early_stopping=1, train_steps=9)
+    loop = toy.fake_loop(tmp_path, eval_steps=2, early_stopping=1, train_steps=9)
     validated = []
     assert loop.run(
         toy.batches, toy.monitor(), lambda step: validated.append(step) or step == 4
     )
     assert (loop.step, loop.ended) == (4, True)
     assert validated == [2, 4]
-    assert steps_saved(tmp_path) == [4]
+    assert toy.steps_saved(tmp_path) == [4]
 
 
 def test_the_hours_of_all_runs_end_the_training(tmp_path, monkeypatch):
@@ -390,17 +267,17 @@ def test_the_hours_of_all_runs_end_the_training(tmp_path, monkeypatch):
     settings = {"max_hours": 3.0, "train_steps": 9}
 
     def batches(step, signals=()):
-        for batch in batches_with_signals(2, *signals):
+        for batch in toy.batches_with_signals(2, *signals):
             yield batch
             clock.now += 3600
 
-    loop, validated = fake_loop(tmp_path, **settings), []
+    loop, validated = toy.fake_loop(tmp_path, **settings), []
     interrupted = partial(batches, signals=[signal.SIGINT])
     assert not loop.run(interrupted, toy.monitor(), validated.append)
     clock.now += 7200  # The time between runs does not count.
-    loop = fake_loop(tmp_path, **settings)
+    loop = toy.fake_loop(tmp_path, **settings)
     assert loop.restore() == 2
     monitor = Monitor(tmp_path, 9, 2, io.StringIO())
     assert loop.run(batches, monitor, validated.append)
     assert (loop.step, loop.ended, validated) == (3, True, [3])
-    assert fake_loop(tmp_path, **settings).restore() == 3
+    assert toy.fake_loop(tmp_path, **settings).restore() == 3

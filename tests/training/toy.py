@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from t2t_repro.batches import packed_batch
 from t2t_repro.batches.packed_batch import PackedBatch
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
+from t2t_repro.training.step import StepResult
 
 VOCAB_SIZE = 30
 HPARAMS = HParams(
@@ -112,3 +115,27 @@ def dumping_to(folder: Path) -> dict[str, str]:
 def compiled(folder: Path) -> int:
     """Returns the number of programs that XLA has compiled and written to a folder."""
     return len(list(folder.glob("*.before_optimizations.txt")))
+
+
+def fake_loop(directory: Path, **changes: Any) -> TrainingLoop:
+    """Returns a loop whose steps compute nothing and report a constant result."""
+    made = loop(directory, HPARAMS.replace(**changes))
+    result = StepResult(
+        loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1
+    )
+    made.update = lambda *_: list(vars(result).values())
+    return made
+
+
+def steps_saved(directory: Path) -> list[int]:
+    """Returns the steps of the checkpoints in a folder."""
+    return [each.step for each in checkpoints.list_checkpoints(directory)]
+
+
+def batches_with_signals(at: int, *signals: int) -> Iterator[PackedBatch]:
+    """Yields batches; sends signals to this process before batch number `at`."""
+    for step in count():
+        if step == at:
+            for number in signals:
+                os.kill(os.getpid(), number)
+        yield batch(step)
