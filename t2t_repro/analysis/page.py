@@ -27,7 +27,10 @@ WEIGHT_UNIT = 65_535
 """Integer that represents a weight of 1 in the page's data."""
 
 _ROOM = "t2t_repro.analysis"
-_SCRIPTS = ("elements.js", "data.js", "words.js", "heads.js", "beam.js")
+_SCRIPTS = (
+    *("elements.js", "data.js", "arcs.js", "words.js", "heads.js"),
+    *("tree.js", "beam.js"),
+)
 # Characters that could end a script element or a line of a script.
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 

@@ -217,9 +217,9 @@ def test_beam_tree_can_be_navigated(page, inspected):
     assert len(page.find_elements(By.CSS_SELECTOR, "[role=treeitem]")) == count + 1
     edges = page.find_elements(By.CSS_SELECTOR, "#beam .edge")
     assert len(edges) == count
-    at(page, "node-0").click()
+    at(page, "beam-node-0").click()
     assert "one empty hypothesis" in at(page, "beam-status").text
-    item = at(page, "node-0")
+    item = at(page, "beam-node-0")
     for _ in beam.results[0].ids:
         item.send_keys(Keys.ARROW_RIGHT)
         item = page.switch_to.active_element
@@ -244,12 +244,12 @@ def test_right_to_left_words_have_their_direction(page):
     marks = page.execute_script(
         "const word = '\u2581\u05e9\u05dc\u05d5\u05dd.';"
         "KINDS.cross.queries[0] = BEAM.nodes[1].name = word;"
-        "makeColumns(); makeTree();"
+        "makeColumns(); makeBeam();"
         "const name = document.querySelector('#queries-0 .name');"
         "const range = document.createRange();"
         "const text = name.lastChild;"
         "range.setStart(text, text.length - 1); range.setEnd(text, text.length);"
-        "const node = document.querySelector('#node-1 text');"
+        "const node = document.querySelector('#beam-node-1 text');"
         "const mark = node.textContent.indexOf(word);"
         "const left = (at) => node.getExtentOfChar(at).x;"
         "return [[name.firstChild.getBoundingClientRect().left,"

@@ -37,8 +37,6 @@ const state = {
   kind: "cross",
   layer: KINDS.cross.layers - 1,
   heads: new Set(Array(KINDS.cross.headCount).keys()),
-  pinned: null, // {side: "queries" or "keys", index}
-  preview: null, // The same for the word under the pointer.
 };
 
 const shown = () => KINDS[state.kind];
@@ -49,19 +47,6 @@ function weight(head, query, key) {
   const row = (state.layer * headCount + head) * queries.length + query;
   return weights[row * keys.length + key] / UNIT;
 }
-
-function meanWeight(query, key) {
-  const heads = chosenHeads();
-  if (!heads.length) return 0;
-  return heads.reduce((sum, head) => sum + weight(head, query, key), 0) / heads.length;
-}
-
-// Renders SentencePiece's bar at the beginning of a word with `quiet`.
-function marked(word, quiet) {
-  return word.length > 1 && word.startsWith("\u2581") ? [quiet("\u2581"), word.slice(1)] : [word];
-}
-
-const headColour = (head) => `var(--head-${head % 8})`;
 
 function tableOf(caption, columns, rows) {
   const heading = (text) => element("th", { scope: "col", dir: "auto" }, text);

@@ -23,6 +23,15 @@ function percent(share) {
   return `${value.toFixed(value > 0 && value < 1 ? 2 : 1)} %`;
 }
 
+const MINUS = "\u2212";
+const number = (value, digits = 3) => value.toFixed(digits).replace("-", MINUS);
+const headColour = (head) => `var(--head-${head % 8})`;
+
+// Renders SentencePiece's bar at the beginning of a word with `quiet`.
+function marked(word, quiet) {
+  return word.length > 1 && word.startsWith("\u2581") ? [quiet("\u2581"), word.slice(1)] : [word];
+}
+
 function svgElement(name, attributes = {}, ...children) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);

@@ -1,8 +1,6 @@
 "use strict";
 // Building blocks of the views. Each picture is followed by a table of its numbers.
 
-const MINUS = "\u2212";
-const number = (value, digits = 3) => value.toFixed(digits).replace("-", MINUS);
 const paragraph = (text, className = "") => element("p", { className }, text);
 const heading = (text) => element("h2", {}, text);
 const unreadNote = (what, unread) => `${what} is too long: its last ${unread} subwords were not read`;
