@@ -19,8 +19,17 @@ RUNTIME = (
     *("attention.js", "feed_forward.js", "add_and_norm.js", "encoder.js", "decoder.js"),
     *("transformer.js", "beam_search.js", "translator.js", "worker.js"),
 )
+# Scripts that both pages use.
+_SHARED_SCRIPTS = ("elements.js", "arcs.js", "tree.js")
+_FIGURES = (
+    *("frame.js", "math.js", "matrix.js", "arcs.js", "bars.js", "curves.js"),
+    "search_tree.js",
+)
+_STYLES = ("style.css", "figures.css")
 _VIEWS = (
-    *("elements.js", "session.js", "translate_view.js", "architecture_view.js"),
+    "elements.js",
+    *(f"figures/{name}" for name in _FIGURES),
+    *("session.js", "translate_view.js", "architecture_view.js"),
     *("attention_view.js", "what_if_view.js", "rotation_view.js", "formulas_view.js"),
     "start.js",
 )
@@ -51,10 +60,11 @@ def live_page(
     config = live_config(hparams)
     index, weights = pack_weights(model)
     style = page_part(_SHARED, "attention_page/style.css")
-    style += page_part(_ROOM, "views/style.css")
+    style += "".join(page_part(_ROOM, f"views/{name}") for name in _STYLES)
     runtime = live_runtime()
     views = [page_part(_ROOM, f"views/{name}") for name in _VIEWS]
-    script = "\n".join([page_part(_SHARED, "attention_page/elements.js"), *views])
+    shared = (page_part(_SHARED, f"attention_page/{name}") for name in _SHARED_SCRIPTS)
+    script = "\n".join([*shared, *views])
     data = {
         "config": config,
         "tokenizer": live_tokenizer(vocabulary, file_name),

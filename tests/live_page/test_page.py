@@ -155,20 +155,26 @@ def show(live, **settings):
     return at(live.page, "view").text
 
 
+def formulas(page):
+    """Returns the formulas of the view as text."""
+    return [
+        each.get_attribute("alttext")
+        for each in page.find_elements("css selector", "#view .formula math")
+    ]
+
+
 def test_page_says_what_it_shows(browser, shared_live, tmp_path):
     assert "A bar marks the beginning" in show(shared_live, text="one")
     assert " future tokens" not in show(shared_live, view="attention")
     assert " future tokens" in show(shared_live, view="attention", kind="decoder/self")
-    assert "logits = x E" in show(
-        shared_live, view="architecture", block="decoder/logits"
-    )
+    show(shared_live, view="architecture", block="decoder/logits")
+    assert formulas(browser) == ["logits = x E^T; probabilities = softmax(logits)"]
     show(shared_live, text=" ")
     assert at(browser, "translation").text == "Type a sentence."
     pieces = Live(browser, tmp_path, "wordpiece", norm="pre")
     assert "An underscore marks the end" in show(pieces, text="one")
-    assert "x + Sublayer(LayerNorm(x))" in show(
-        pieces, view="architecture", block="encoder/self_residual"
-    )
+    show(pieces, view="architecture", block="encoder/self_residual")
+    assert formulas(browser) == ["x + Sublayer(LayerNorm(x))"]
 
 
 def test_only_shares_of_zero_are_shown_as_zero(live):

@@ -3,23 +3,23 @@
 
 // Radians per position of the pair i of channels, as `sinusoidRates` computes them.
 const RATES = {
-  sinusoid: "ωᵢ = 10000^(−i/(d_model/2 − 1))",
-  sinusoid_halves: "ωᵢ = 10000^(−2i/d_model)",
-  sinusoid_paper: "ωᵢ = 10000^(−2i/d_model)",
+  sinusoid: "ω_i = 10000^(−i/(d_model/2 − 1))",
+  sinusoid_halves: "ω_i = 10000^(−2i/d_model)",
+  sinusoid_paper: "ω_i = 10000^(−2i/d_model)",
 };
 const POSITIONS = CONFIG.position in RATES
-  ? [`sin(pos·ωᵢ), cos(pos·ωᵢ); ${RATES[CONFIG.position]}`, "Sines and cosines of many wavelengths encode the position of each token. Without them, the model could not use word order."]
+  ? [`sin(pos·ω_i), cos(pos·ω_i); ${RATES[CONFIG.position]}`, "Sines and cosines of many wavelengths encode the position of each token. Without them, the model could not use word order."]
   : CONFIG.position === "learned"
     ? ["x + P[pos]", "A learned vector for each position is added. Without it, the model could not use word order."]
     : ["x", "This model has no positional encoding."];
 const hasWeights = (name) => MODEL.index.some(([each]) => each === name);
 const TARGET_SPACE = hasWeights("target_space/table") ? " A learned vector of the target language is added to all positions, as in tensor2tensor." : "";
-const EMBEDDING = CONFIG.scaleEmbeddings ? "√d_model · E" : "E";
+const EMBEDDING = CONFIG.scaleEmbeddings ? "sqrt(d_model) · E" : "E";
 const [ADD_AND_NORM, RESIDUAL, LAST] = CONFIG.norm === "pre"
   ? ["x + Sublayer(LayerNorm(x))", "The input of the sub-layer is normalized at each position to mean 0 and variance 1 before it, and then added to its output.", "LayerNorm(x)"]
   : ["LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output, and each position is normalized to mean 0 and variance 1.", "x"];
-const multiHead = (mask) => `Concat(head₁, …, headₕ) W_O; headᵢ = softmax(Qᵢ Kᵢᵀ / √dₖ${mask}) Vᵢ`;
-const FEED_FORWARD = ["max(0, x W₁ + b₁) W₂ + b₂", "A two-layer network is applied to each position separately."];
+const multiHead = (mask) => `Concat(head_1, …, head_h) W^O; head_i = softmax(frac(Q_i K_i^T, sqrt(d_k))${mask}) V_i`;
+const FEED_FORWARD = ["max(0, x W_1 + b_1) W_2 + b_2", "A two-layer network is applied to each position separately."];
 
 // [block, title, column, row, formula, description, tensor(layer)]; rows count upwards as in figure 1.
 const BLOCKS = [
@@ -37,7 +37,7 @@ const BLOCKS = [
   ["decoder/cross_residual", "Add & norm", 1, 5, ADD_AND_NORM, RESIDUAL, (n) => `decoder/layer_${n}/cross_attention_residual/output`],
   ["decoder/feed_forward", "Feed forward", 1, 6, ...FEED_FORWARD, (n) => `decoder/layer_${n}/feed_forward/output`],
   ["decoder/feed_residual", "Add & norm", 1, 7, ADD_AND_NORM, `${RESIDUAL} This is the output of the layer.`, (n) => `decoder/layer_${n}/feed_forward_residual/output`],
-  ["decoder/logits", "Linear & softmax", 1, 8, `logits = ${LAST} Eᵀ; probabilities = softmax(logits)`, `The dot product with each row of the ${hasWeights("softmax/table") ? "softmax's own" : "embedding"} table is the logit of a token of the vocabulary. The output below contains the logits; their softmax gives the probabilities.`, () => "logits"],
+  ["decoder/logits", "Linear & softmax", 1, 8, `logits = ${LAST} E^T; probabilities = softmax(logits)`, `The dot product with each row of the ${hasWeights("softmax/table") ? "softmax's own" : "embedding"} table is the logit of a token of the vocabulary. The output below contains the logits; their softmax gives the probabilities.`, () => "logits"],
 ];
 
 function figure(redraw) {

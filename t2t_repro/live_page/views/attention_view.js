@@ -35,7 +35,7 @@ async function attentionView(into, redraw) {
   into.append(
     heading("Attention in numbers"),
     shownNote(),
-    formula("Attention(Q, K, V) = softmax(Q Kᵀ / √dₖ) V"),
+    formula("Attention(Q, K, V) = softmax(frac(Q K^T, sqrt(d_k))) V"),
     element("div", { className: "controls" },
       choice("attention", KINDS, `${side}/${kind}`, choose("kind", String)),
       choice("layer", counted(layers), layer, choose("layer", Number)),

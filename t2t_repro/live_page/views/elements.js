@@ -4,7 +4,6 @@
 const paragraph = (text, className = "") => element("p", { className }, text);
 const heading = (text) => element("h2", {}, text);
 const unreadNote = (what, unread) => `${what} is too long: its last ${unread} subwords were not read`;
-const formula = (text) => element("p", { className: "formula" }, text);
 
 function tableOf(caption, columns, rows, className = "") {
   // Numbers are right-aligned, words left-aligned.

@@ -69,7 +69,7 @@ function schedulePart() {
   };
   return [
     heading("The learning rate"),
-    formula("d_model^−0.5 · min(step^−0.5, step · warmup^−1.5)"),
+    formula("lrate = d_model^(−0.5) · min(step^(−0.5), step · warmup^(−1.5))"),
     element("div", { className: "controls" },
       slider("d_model", { min: 64, max: 1024, step: 64, value: now.d }, change("d")),
       slider("warm-up steps", { min: 100, max: 8000, step: 100, value: now.warmup }, change("warmup"))),
