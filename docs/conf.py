@@ -52,7 +52,7 @@ def setup(app: Sphinx) -> None:
 def write_live_page(app: Sphinx) -> None:
     """Writes the page of `live_model`, if set; the first page links to it."""
     if app.config.live_model and app.builder.format == "html":
-        flags = ("--model_dir", app.config.live_model, "--text", "half past four")
+        flags = ("--model_dir", app.config.live_model)
         output = str(Path(app.outdir) / "live.html")
         try:
             visualize.main(["--live", *flags, "--output", output])

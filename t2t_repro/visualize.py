@@ -25,7 +25,12 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
     add = parser.add_argument
-    add("--text", help="sentence to translate; optional initial sentence with --live")
+    add(
+        "--text",
+        action="append",
+        help="sentence to translate; with --live an example of the page; repeatable "
+        "(default: sentences of the test split)",
+    )
     add(
         "--live",
         action="store_true",
@@ -45,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     if args.text is None and not args.live:
         raise UserError("--text is missing; give a sentence, or --live")
+    if args.text and len(args.text) > 1 and not args.live:
+        raise UserError("--text is given more than once; several sentences need --live")
     if args.translation is not None and args.live:
         raise UserError(
             "--translation cannot be combined with --live; type it into the page"
@@ -55,8 +62,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models
 
-    if args.text or not args.live:
-        check_sentence(args.text, "--text")
+    for text in args.text or ():
+        check_sentence(text, "--text")
     if args.translation is not None:
         check_sentence(args.translation, "--translation")
     directory = ModelDir(Path(args.model_dir))
@@ -70,7 +77,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     with new_text_file(args.output) as file:
         loaded = load_models(directory, [args.checkpoint])
         model_dir, checkpoint = loaded.model_dirs[0].path, Path(loaded.checkpoints[0])
-        name = f"{model_dir.resolve().name} ({checkpoint.name})"
+        name = model_dir.resolve().name
+        if checkpoint != loaded.model_dirs[0].averaged_dir:
+            name += f" ({checkpoint.name})"
         make = _live_page if args.live else _attention_page
         page, message, values = make(args, loaded, name)
         file.write(page)
@@ -87,7 +96,7 @@ def _attention_page(
 
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
     inspection = inspect_translation(
-        *(loaded.models[0], loaded.tokenizer, args.text, args.translation, search),
+        *(loaded.models[0], loaded.tokenizer, args.text[0], args.translation, search),
         loaded.splitter,
     )
     cuts = [f"({cut})" for cut in inspection.cuts]
@@ -110,10 +119,9 @@ def _live_page(
     from t2t_repro.serving.exports.live_page import LIVE_PAGE
 
     options = ExportOptions(beam_size=args.beam_size, alpha=args.alpha, model_name=name)
-    text = args.text or ""
-    page = LIVE_PAGE.page(loaded, options, text)
+    page = LIVE_PAGE.page(loaded, options, args.text or ())
     megabytes = len(page.encode()) / 1e6
-    return page, f"Page: {args.output} ({megabytes:.1f} MB)", {"text": text}
+    return page, f"Page: {args.output} ({megabytes:.1f} MB)", {"text": args.text}
 
 
 if __name__ == "__main__":

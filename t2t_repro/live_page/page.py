@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from string import Template
 
 from t2t_repro import __version__
@@ -41,7 +42,8 @@ def live_page(
     vocabulary: bytes,
     file_name: str,
     model_name: str,
-    example: str,
+    examples: Sequence[str],
+    trained_on: str,
 ) -> str:
     """Returns the HTML page of a model.
 
@@ -52,7 +54,9 @@ def live_page(
         vocabulary: Bytes of the vocabulary file.
         file_name: Name of the vocabulary file, ending in `.model` or `.subwords`.
         model_name: Name of the model, which the page displays.
-        example: Sentence that the page translates initially.
+        examples: Sentences that the page offers; it translates the first one initially.
+            Without examples the page asks for a sentence.
+        trained_on: Sentence about the model's training data.
 
     Raises:
         UserError: The page does not support the model, or the model is too large.
@@ -73,7 +77,9 @@ def live_page(
     }
     return Template(page_part(_ROOM, "views/page.html")).substitute(
         model=html.escape(model_name),
-        example=html.escape(example),
+        example=html.escape(examples[0] if examples else ""),
+        examples="".join(map(_example_button, examples)),
+        trained_on=html.escape(trained_on),
         version=__version__,
         style=style,
         style_hash=policy_hash(style),
@@ -83,6 +89,11 @@ def live_page(
         script_hash=policy_hash(script),
         model_data=script_json(data),
     )
+
+
+def _example_button(sentence: str) -> str:
+    text = html.escape(sentence)
+    return f'<li><button type="button" dir="auto">{text}</button></li>'
 
 
 def live_runtime() -> str:

@@ -23,14 +23,11 @@ class Problem(ABC):
         target_lang: Language code of the targets, e.g. "de"; "trees" for linearised
             trees (see trees.py), which are scored with PARSEVAL.
         data_dir: Value of `--data_dir`, or None.
-        example: Source sentence that the live page of a built-in problem translates
-            initially; "" for none.
     """
 
     name: str
     source_lang: str
     target_lang: str
-    example: str = ""
 
     def __init__(self, data_dir: str | None = None) -> None:
         self.data_dir = data_dir

@@ -41,11 +41,14 @@ def test_writes_a_page_of_the_models_translation(trained, tmp_path):
 
 def test_live_writes_a_page_with_the_model(trained, tmp_path):
     output = tmp_path / "live.html"
-    flags = ("--live", "--text", TEXT, "--output", str(output), "--alpha", "0.5")
+    texts = ("--text", TEXT, "--text", "four")
+    flags = ("--live", *texts, "--output", str(output), "--alpha", "0.5")
     result = visualize(trained, *flags)
     assert (result.status, result.err) == (0, "")
     assert result.out.startswith(f"Page: {output} (")
     page = output.read_text(encoding="utf-8")
     assert f">{TEXT}</textarea>" in page
+    assert "averaged" not in page.split("<script")[0]
+    assert ">four</button>" in page
     assert '"alpha": 0.5' in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")

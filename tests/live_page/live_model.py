@@ -45,7 +45,9 @@ class Live:
         self.model = self.new_model()
         self.translator = Translator(self.model, self.tokenizer, SEARCH)
         page = live_page(
-            *(self.model, self.hparams, path.read_bytes(), path.name, "model"), "one"
+            *(self.model, self.hparams, path.read_bytes(), path.name, "model"),
+            examples=["one", "two <b>"],
+            trained_on="Trained on numbers.",
         )
         output = folder / "live.html"
         output.write_text(page, encoding="utf-8")

@@ -27,8 +27,23 @@ worker.onmessage = ({ data: { id, answer, error } }) => {
   else resolve(answer);
 };
 
-const loaded = ask("load", { ...MODEL, weights: bytesOf(MODEL.weights).buffer });
-MODEL.weights = null; // Frees megabytes of base64.
+// Decodes the weights in slices, so that the page is drawn and shows the progress.
+async function loadModel() {
+  const { weights } = MODEL;
+  MODEL.weights = null; // Frees megabytes of base64.
+  const progress = document.getElementById("loading");
+  const bytes = new Uint8Array((weights.length / 4) * 3 - (/=*$/.exec(weights)[0].length));
+  const slice = 2 ** 22; // Four characters encode three bytes.
+  for (let at = 0; at < weights.length; at += slice) {
+    bytes.set(bytesOf(weights.slice(at, at + slice)), (at / 4) * 3);
+    progress.value = (at + slice) / weights.length;
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  await ask("load", { ...MODEL, weights: bytes.buffer });
+  progress.hidden = true;
+}
+
+const loaded = loadModel();
 
 // Public interface: resolves to {translation, score, tokens, unread, pieces}.
 window.transformer = {

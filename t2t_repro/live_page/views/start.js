@@ -53,11 +53,20 @@ function start() {
     });
     document.getElementById("views").append(element("li", {}, button));
   }
-  text.addEventListener("input", () => {
+  const changeText = () => {
     chosen.text = text.value;
     found.prefix = [];
-    retranslate(drawResult);
-  });
+    loaded.then(() => retranslate(drawResult));
+  };
+  text.addEventListener("input", changeText);
+  const examples = document.querySelectorAll("#examples button");
+  document.getElementById("try").hidden = !examples.length;
+  for (const button of examples) {
+    button.addEventListener("click", () => {
+      text.value = button.textContent;
+      changeText();
+    });
+  }
   window.addEventListener("hashchange", () => location.reload());
   loaded.then(() => retranslate(drawResult), (error) => (document.getElementById("translation").textContent = String(error)));
 }

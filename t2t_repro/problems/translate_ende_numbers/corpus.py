@@ -37,7 +37,6 @@ class TranslateEndeNumbers(Problem):
     name = "translate_ende_numbers"
     source_lang = "en"
     target_lang = "de"
-    example = "half past four"
 
     def items(self, split: str) -> tuple[Item, ...]:
         """Returns the items of a split; UserError if the split is unknown."""

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2t_repro import problems
 from t2t_repro.hparams.supported import Supported
 from t2t_repro.serving.exports.export_format import ExportFormat, ExportOptions
 from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
+    from t2t_repro.problems import Problem
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import Loaded
+
+
+# Problems whose pairs are read without a download and without the user's code.
+_READ_LOCALLY = ("translate_ende_numbers", "files")
+_MOST_READ = 2000  # Maximum number of pairs of the test split that are read.
+_WORDS = (12, 10, 8, 6, 4)
+_MOST_CHARACTERS = 80
 
 
 class LivePage(ExportFormat):
@@ -34,14 +43,16 @@ class LivePage(ExportFormat):
         """Writes the page."""
         (folder / self.file).write_text(self.page(loaded, options), encoding="utf-8")
 
-    def page(self, loaded: Loaded, options: ExportOptions, example: str = "") -> str:
+    def page(
+        self, loaded: Loaded, options: ExportOptions, examples: Sequence[str] = ()
+    ) -> str:
         """Returns the HTML of the page.
 
         Args:
             loaded: Model and tokenizer.
             options: Beam size, alpha and the name of the model.
-            example: Sentence that the page translates initially; "" for the example of
-                a built-in problem, if it has one.
+            examples: Sentences that the page offers; by default sentences of the test
+                split, if the model was trained on the built-in corpus or on files.
 
         Raises:
             UserError: The page does not support the model, or the model is too large.
@@ -59,19 +70,70 @@ class LivePage(ExportFormat):
         return live_page(
             *(loaded.models[0], hparams, vocabulary.read_bytes(), vocabulary.name),
             options.model_name,
-            example or _example(directory),
+            examples or read_examples(directory),
+            describe_data(directory),
         )
 
 
-def _example(directory: ModelDir) -> str:
-    """Returns the example of a built-in problem, and "" for any other model."""
+def choose_examples(sentences: Iterable[str]) -> list[str]:
+    """Returns up to five sentences of different lengths, the longest one first.
+
+    For each number of words in `_WORDS` this is the first sentence without a repeated
+    word. A sentence of twelve words shows most: attention has many words to choose
+    from, and its picture is still readable. For a language that does not separate
+    words, these are the first five sentences of at most 80 characters.
+    """
+    lines = [line.strip() for line in sentences]
+    by_length: dict[int, str] = {}
+    for line in lines:
+        words = line.casefold().split()
+        if len(words) in _WORDS and len({*words}) == len(words):
+            by_length.setdefault(len(words), line)
+    found = [by_length[count] for count in _WORDS if count in by_length]
+    short = [line for line in lines if line and len(line) <= _MOST_CHARACTERS]
+    return found or short[: len(_WORDS)]
+
+
+def _local_problem(directory: ModelDir) -> Problem | None:
+    """Returns the problem of a model if its pairs can be read from this machine."""
     # A custom problem would run code that the name in a model directory selects.
-    if directory.provenance().problem not in problems.names():
-        return ""
+    if directory.provenance().problem not in _READ_LOCALLY:
+        return None
     try:
-        return directory.problem().example
+        return directory.problem()
     except UserError:  # The folder of the data no longer exists.
-        return ""
+        return None
+
+
+def read_examples(directory: ModelDir) -> list[str]:
+    """Returns sentences of the test split, or none if it cannot be read."""
+    problem = _local_problem(directory)
+    try:
+        if problem is None or not problem.has("test"):
+            return []
+        pairs = islice(problem.pairs("test"), _MOST_READ)
+        return choose_examples(source for source, _ in pairs)
+    except UserError:  # The files are no longer valid.
+        return []
+
+
+def describe_data(directory: ModelDir) -> str:
+    """Returns a sentence about the training data of a model."""
+    data = directory.provenance()
+    if data.problem is None:
+        return (
+            f"This model was imported ({data.source_lang} to {data.target_lang}); "
+            "its training data are not recorded."
+        )
+    problem = _local_problem(directory)
+    try:
+        text = problem.description("train") if problem else data.problem
+    except UserError:  # The files no longer exist.
+        text = data.problem
+    return (
+        f"Trained to translate {data.source_lang} to {data.target_lang} on {text}. "
+        "It knows only words and sentences like those of its training data."
+    )
 
 
 LIVE_PAGE = LivePage()
