@@ -10,9 +10,9 @@
 
 const BOX = { width: 88, height: 46, across: 116, down: 56, top: 26, left: 8 };
 
-function clipped(word) {
+function clipped(word, most = 11) {
   const letters = [...word];
-  return letters.length > 11 ? `${letters.slice(0, 10).join("")}…` : word;
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : word;
 }
 
 class BeamTree {

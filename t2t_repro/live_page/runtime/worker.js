@@ -13,6 +13,8 @@ function serve(scope) {
     translate: (text, options) => withNames(translator.translate(text, options)),
     read: (text) => translator.read(text),
     inspect: (source, target) => translator.model.inspect(source, target),
+    inspectChanged: (source, target, changes) => translator.model.withChanges(changes, () => translator.model.inspect(source, target)),
+    decodeEach: (ids) => ids.map((id) => translator.decode([id])),
     // Returns the log probability and the most likely alternative of each reference token.
     score(source, target, changes) {
       const logits = translator.model.withChanges(changes, () => translator.model.logits(source, target));

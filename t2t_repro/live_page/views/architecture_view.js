@@ -1,5 +1,5 @@
 "use strict";
-// Clickable figure 1: each block shows its formula, its shape and its tensor.
+// Figure 1 with clickable blocks: each block shows its formula, its shape and its tensor.
 
 // Radians per position of the pair i of channels, as `sinusoidRates` computes them.
 const RATES = {
@@ -37,39 +37,27 @@ const BLOCKS = [
   ["decoder/cross_residual", "Add & norm", 1, 5, ADD_AND_NORM, RESIDUAL, (n) => `decoder/layer_${n}/cross_attention_residual/output`],
   ["decoder/feed_forward", "Feed forward", 1, 6, ...FEED_FORWARD, (n) => `decoder/layer_${n}/feed_forward/output`],
   ["decoder/feed_residual", "Add & norm", 1, 7, ADD_AND_NORM, `${RESIDUAL} This is the output of the layer.`, (n) => `decoder/layer_${n}/feed_forward_residual/output`],
-  ["decoder/logits", "Linear & softmax", 1, 8, `logits = ${LAST} E^T; probabilities = softmax(logits)`, `The dot product with each row of the ${hasWeights("softmax/table") ? "softmax's own" : "embedding"} table is the logit of a token of the vocabulary. The output below contains the logits; their softmax gives the probabilities.`, () => "logits"],
+  ["decoder/logits", "Linear", 1, 8, `logits = ${LAST} E^T`, `The dot product with each row of the ${hasWeights("softmax/table") ? "softmax's own" : "embedding"} table is the logit of a token of the vocabulary.`, () => "logits"],
+  ["decoder/softmax", "Softmax", 1, 9, "p_i = frac(exp(logit_i), exp(logit_1) + … + exp(logit_V))", "The softmax divides the exponential of each logit by the sum of all exponentials, which gives a probability to each token of the vocabulary.", () => "logits"],
 ];
 
-function figure(redraw) {
-  const [width, height, step] = [150, 30, 44];
-  const place = (column, row) => [column * 180 + 10, 420 - row * step];
-  const svg = svgElement("svg", { id: "figure", viewBox: "0 55 350 405", role: "group", "aria-label": "The model's architecture (figure 1)" });
-  for (const [column, from, to] of [[0, 2, 5], [1, 2, 7]]) {
-    const [x, y] = place(column, to);
-    svg.append(svgElement("rect", { class: "stack", x: x - 7, y: y - 7, width: width + 14, height: (to - from) * step + height + 14, rx: 8 }));
+// Returns the indices of the most likely tokens and their texts.
+async function likelyTokens(logits, count) {
+  const ids = topK(logits, count);
+  const texts = await ask("decodeEach", ids);
+  return ids.map((id, at) => [id, id === EOS ? "(end)" : texts[at] || `token ${id}`]);
+}
+
+async function blockPicture(block, title, rows, rowNames, word) {
+  const options = { rowNames, rowTitle: "word", look: `One row per word: ${rows.length} × ${rows[0].length} numbers.`, chosen: word };
+  if (block !== "decoder/logits" && block !== "decoder/softmax") return matrix(`Output of ${title}`, rows, options);
+  const likely = await likelyTokens(rows[word], 10);
+  const texts = likely.map(([, text]) => text);
+  if (block === "decoder/softmax") {
+    const values = softmax(rows[word]);
+    return bars(`Probability of the word at position ${word + 1}`, texts, [{ name: "probability", values: likely.map(([id]) => values[id]) }], { title: "token", most: 1, look: `The ten most likely of ${rows[0].length} tokens.` });
   }
-  const [fromX, fromY] = place(0, 5);
-  const [toX, toY] = place(1, 4);
-  svg.append(svgElement("path", { class: "flow", d: `M${fromX + 75} ${fromY} v-14 h87 V${toY + 15} H${toX}` }));
-  for (const [block, title, column, row] of BLOCKS) {
-    const [x, y] = place(column, row);
-    if (row) svg.append(svgElement("path", { class: "flow", d: `M${x + 75} ${y + height} v${step - height}` }));
-    const pressed = String(chosen.block === block);
-    const button = svgElement("g", { role: "button", tabindex: 0, "aria-pressed": pressed, "aria-label": `${block.split("/")[0]}: ${title}`, id: `block-${block.replace("/", "-")}` },
-      svgElement("rect", { x, y, width, height, rx: 5 }), svgElement("text", { x: x + 75, y: y + 20 }, title));
-    const choose = () => {
-      chosen.block = block;
-      redraw(button.id);
-    };
-    button.addEventListener("click", choose);
-    button.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      choose();
-    });
-    svg.append(button);
-  }
-  return svg;
+  return matrix("Logits", rows.map((row) => likely.map(([id]) => row[id])), { ...options, columnNames: texts, columnTitle: "token", look: `The logits of the ten tokens that are most likely at position ${word + 1}, of ${rows[0].length} tokens.` });
 }
 
 async function architectureView(into, redraw) {
@@ -80,31 +68,34 @@ async function architectureView(into, redraw) {
   const side = block.split("/")[0];
   const layers = side === "encoder" ? CONFIG.layers : CONFIG.decoderLayers;
   const layer = Math.min(chosen.layer, layers - 1);
-  const rows = seen[tensor(layer)];
   const rowNames = (side === "encoder" ? sourceNames : names).slice(0, MOST_SHOWN);
   const word = Math.min(chosen.word, rowNames.length - 1);
   const chooseNumber = (key) => (value) => {
     chosen[key] = Number(value);
     redraw();
   };
-  const opened = element("section", { "aria-live": "polite" },
-    element("h3", {}, `${side}: ${title}`),
-    formula(written), paragraph(told),
+  const path = BLOCKS.filter(([name]) => name.startsWith(side) && name !== "decoder/logits" && name !== "decoder/softmax");
+  const values = path.map(([, , , , , , of]) => seen[of(layer)][word]);
+  const size = (row) => Math.sqrt(dot(row, 0, row, 0, row.length));
+  const sizes = values.map(size);
+  const cosine = (a, b) => number(dot(values[a], 0, values[b], 0, values[a].length) / (sizes[a] * sizes[b] || 1), 2);
+  const tellAt = (at) => `${path[at][1]} of layer ${layer + 1}: the vector has norm ${number(sizes[at], 2)}${at ? `, and its cosine with the vector before is ${cosine(at, at - 1)}` : ""}.`;
+  const drawn = figureOne(redraw);
+  const opened = element("section", {},
+    element("div", { "aria-live": "polite" }, element("h3", {}, `${side}: ${title}`), formula(written), paragraph(told)),
     element("div", { className: "controls" },
       choice("layer", Array.from({ length: layers }, (_, n) => [n, String(n + 1)]), layer, chooseNumber("layer")),
       choice(side === "encoder" ? "token" : "predicted token", rowNames.map((name, at) => [at, `${at + 1}: ${isolated(name)}`]), word, chooseNumber("word"))),
-    paragraph(`Output for this sentence: ${rows.length} positions × ${rows[0].length} ${block === "decoder/logits" ? "tokens of the vocabulary" : "channels"}, one row per position.`),
-    ...picture(`Output of ${title}`, rows, rowNames));
-  const path = BLOCKS.filter(([name]) => name.startsWith(side) && name !== "decoder/logits");
-  const values = path.map(([, , , , , , of]) => seen[of(layer)][word]);
-  const size = (row) => Math.sqrt(dot(row, 0, row, 0, row.length));
+    await blockPicture(block, title, seen[tensor(layer)], rowNames, word));
+  const whose = `${side === "encoder" ? "of" : "that predicts"} ${quoted(rowNames[word])}`;
   into.append(
     heading("The architecture"),
     shownNote(),
-    element("div", { className: "split" }, figure(redraw), opened),
+    element("div", { className: "split" }, element("div", {}, drawn, paragraph("Figure 1 of the paper. Select a block to see what it computes. Lines around the sub-layers are the residual connections; Q, K and V are queries, keys and values.", "quiet")), opened),
     heading("Follow a token"),
-    paragraph(`The vector ${side === "encoder" ? "of" : "that predicts"} ${quoted(rowNames[word])} in layer ${layer + 1} of the ${side}: one row per block, in the order of computation.`),
-    ...picture("The token's vector after each block", values, path.map(([, name]) => name)),
-    tableOf("The token's vector after each block", ["after", "norm of the vector", "first channels"], path.map(([, name], at) => [name, number(size(values[at])), Array.from(values[at].slice(0, 4), (value) => number(value, 2)).join("  ")])),
+    paragraph(`The vector ${whose} in layer ${layer + 1} of the ${side}. The dot in the figure moves from block to block.`),
+    tokenPath(drawn, path.map(([name]) => name), tellAt),
+    matrix("The token's vector after each block", values, { rowNames: path.map(([, name], at) => `${at + 1} ${name}`), rowTitle: "block", look: `Colours of earlier rows return in the rows “Add & norm”, because the residual connection adds the input of a sub-layer to its output. Row ${path.length} has a cosine of ${cosine(path.length - 1, path.length - 2)} with row ${path.length - 1}, the output of the sub-layer alone, and of ${cosine(path.length - 1, path.length - 3)} with row ${path.length - 2}, its input.` }),
+    bars("Norm of the vector after each block", path.map(([, name], at) => `${at + 1} ${name}`), [{ name: "norm", values: sizes }], { title: "block", write: (value) => number(value, 2), look: CONFIG.norm === "pre" ? "No block normalizes the sum itself, so the norm may grow from layer to layer." : `The normalization in “Add & norm” sets the norm to √d_model = ${number(Math.sqrt(CONFIG.dModel), 2)}, which its learned scale and bias then change.` }),
   );
 }

@@ -32,18 +32,18 @@ function curves(label, xs, series, { look = "", xTitle = "", yTitle = "", write 
   const x = (value) => left + ((value - from) / (to - from)) * (right - left);
   const y = (value) => bottom - ((value - least) / (most - least)) * (bottom - top);
   const svg = svgElement("svg", { class: "curves", viewBox: `0 0 ${width} 276`, width, height: 276 });
-  const write_at = (className, at, text, anchor = "middle") => svg.append(svgElement("text", { class: className, x: at[0], y: at[1], "text-anchor": anchor }, text));
+  const writeAt = (className, at, text, anchor = "middle") => svg.append(svgElement("text", { class: className, x: at[0], y: at[1], "text-anchor": anchor }, text));
   for (const value of ticks(least, most, 4)) {
     svg.append(svgElement("path", { class: "grid", d: `M${left} ${y(value)}H${right}` }));
-    write_at("tick", [left - 6, y(value) + 4], tickText(value), "end");
+    writeAt("tick", [left - 6, y(value) + 4], tickText(value), "end");
   }
   for (const value of ticks(from, to, width > 450 ? 7 : 4)) {
     svg.append(svgElement("path", { class: "axis", d: `M${x(value)} ${bottom}v5` }));
-    write_at("tick", [x(value), bottom + 19], tickText(value));
+    writeAt("tick", [x(value), bottom + 19], tickText(value));
   }
   svg.append(svgElement("path", { class: "axis", d: `M${left} ${y(Math.max(0, least))}H${right}M${left} ${top}V${bottom}` }));
-  write_at("title", [(left + right) / 2, bottom + 40], xTitle);
-  write_at("title", [4, 14], yTitle, "start");
+  writeAt("title", [(left + right) / 2, bottom + 40], xTitle);
+  writeAt("title", [4, 14], yTitle, "start");
   let free = Infinity; // Names move up where they would overlap.
   const byHeight = [...series.keys()].sort((a, b) => y(series[b].values.at(-1)) - y(series[a].values.at(-1)));
   for (const at of byHeight) {
@@ -52,7 +52,7 @@ function curves(label, xs, series, { look = "", xTitle = "", yTitle = "", write 
     path.style.stroke = headColour(at);
     svg.append(path);
     free = Math.min(free - 15, y(values.at(-1)) + 4);
-    write_at("name", [right + 6, free], name, "start");
+    writeAt("name", [right + 6, free], name, "start");
     svg.lastChild.style.fill = headColour(at);
   }
   const cross = svgElement("path", { class: "cross", visibility: "hidden" });

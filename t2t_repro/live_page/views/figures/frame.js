@@ -16,12 +16,11 @@ function framed(label, look, ...children) {
 }
 
 function readable(svg, name, { rows, columns, locate, tell, choose }) {
-  const hint = "Point at the drawing, or focus it and use the arrow keys, to read its values.";
-  const told = element("output", { className: "told" }, hint);
+  const told = element("output", { className: "told" });
   let place = null;
   const go = (next) => {
     place = next;
-    told.textContent = next ? tell(...next) : hint;
+    told.textContent = next ? tell(...next) : "";
     if (!next) tell(null);
   };
   const at = (event) => {
@@ -29,7 +28,7 @@ function readable(svg, name, { rows, columns, locate, tell, choose }) {
     return locate(x, y);
   };
   const bounded = (value, count) => Math.max(0, Math.min(value, count - 1));
-  for (const [key, value] of Object.entries({ tabindex: 0, role: "application", "aria-roledescription": "drawing", "aria-label": name })) svg.setAttribute(key, value);
+  for (const [key, value] of Object.entries({ tabindex: 0, role: "application", "aria-roledescription": "drawing", "aria-description": "Arrow keys read the values.", "aria-label": name })) svg.setAttribute(key, value);
   svg.addEventListener("pointermove", (event) => {
     const next = at(event);
     if (String(next) !== String(place)) go(next);

@@ -42,9 +42,9 @@ function pixels(canvas, box) {
   return svgElement("image", { href: canvas.toDataURL(), preserveAspectRatio: "none", ...box });
 }
 
-function nameAt(name, x, y, turned, className = "") {
+function nameAt(text, x, y, turned, className = "") {
   const attributes = turned ? { transform: `translate(${x} ${y}) rotate(-55)`, "text-anchor": "start" } : { x, y, "text-anchor": className === "row" ? "end" : "middle" };
-  return svgElement("text", { ...attributes, class: className }, "\u2068", ...marked(clipped(name), (mark) => svgElement("tspan", { class: "mark" }, mark)), "\u2069");
+  return svgElement("text", { ...attributes, class: className }, "\u2068", ...marked(text, (mark) => svgElement("tspan", { class: "mark" }, mark)), "\u2069");
 }
 
 function matrix(label, rows, options = {}) {
@@ -54,8 +54,9 @@ function matrix(label, rows, options = {}) {
   const columnNames = options.columnNames || Array.from(rows[0], (_, at) => String(at));
   const { rowTitle = "row", columnTitle = "channel" } = options;
   const most = options.most ?? largestOf(rows, isMasked);
-  const longest = (names) => 7 * Math.max(...names.map((name) => [...clipped(name)].length));
-  const left = longest(rowNames) + 10;
+  const rowLetters = drawnWidth(680) > 450 ? 18 : 11;
+  const longest = (names, most) => 7 * Math.max(...names.map((name) => [...clipped(name, most)].length));
+  const left = longest(rowNames, rowLetters) + 10;
   const w = Math.min(options.columnNames ? 46 : 22, (drawnWidth(680) - left - 24) / width);
   const h = Math.max(3, Math.min(24, 480 / height));
   const isTurned = longest(columnNames) > w && Boolean(options.columnNames);
@@ -74,8 +75,8 @@ function matrix(label, rows, options = {}) {
   const round = (count, names) => (names ? count : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((each) => each >= count) || count);
   const everyRow = round(Math.ceil(13 / h), options.rowNames);
   const everyColumn = round(Math.ceil((isTurned ? 13 : longest(columnNames) + 8) / w), options.columnNames);
-  rowNames.forEach((name, y) => y % everyRow || svg.append(nameAt(name, left - 5, top + (y + 0.5) * h + 4, false, "row")));
-  columnNames.forEach((name, x) => x % everyColumn || svg.append(nameAt(name, left + (x + (isTurned ? 0.6 : 0.5)) * w, top - 6, isTurned)));
+  rowNames.forEach((name, y) => y % everyRow || svg.append(nameAt(clipped(name, rowLetters), left - 5, top + (y + 0.5) * h + 4, false, "row")));
+  columnNames.forEach((name, x) => x % everyColumn || svg.append(nameAt(clipped(name), left + (x + (isTurned ? 0.6 : 0.5)) * w, top - 6, isTurned)));
   if (chosen !== null) svg.append(svgElement("rect", { class: "chosen", x: left, y: top + chosen * h, width: width * w, height: h }));
   const mark = svgElement("rect", { class: "marker", width: Math.max(w, 3), height: h, visibility: "hidden" });
   const ramp = Array.from({ length: 64 }, (_, at) => (kind === "signed" ? 2 * (at / 63) - 1 : at / 63));
