@@ -24,7 +24,7 @@ RUNTIME = (
 _SHARED_SCRIPTS = ("elements.js", "arcs.js", "tree.js")
 _FIGURES = (
     *("frame.js", "math.js", "matrix.js", "arcs.js", "bars.js", "curves.js"),
-    *("search_tree.js", "figure_one.js"),
+    *("search_tree.js", "hops.js", "figure_one.js"),
 )
 _STYLES = ("style.css", "figures.css")
 _VIEWS = (

@@ -6,13 +6,13 @@ function positionsPart() {
   const signal = (at) => sinusoid(at, CONFIG.dModel, CONFIG.position);
   const rows = Array.from({ length: count }, (_, at) => signal(at));
   // PE(pos + k) is a rotation of PE(pos), so dot products depend only on the distance k.
-  const likeness = [0, 10, 25].map((at) => rows.map((row) => dot(row, 0, rows[at], 0, row.length)));
+  const likeness = [0, 10, 25].map((at) => ({ name: `with ${at}`, values: rows.map((row) => dot(row, 0, rows[at], 0, row.length)) }));
+  const numbers = rows.map((_, at) => at);
   return [
     heading("Positions"),
-    paragraph("Each row is a position, each column a channel, with wavelengths from short to very long. The encoding of position pos + k is the encoding of pos with each pair of channels rotated by an angle that depends only on k. Therefore the dot product of two encodings depends only on their distance."),
-    ...picture("Positional encoding", rows, rows.map((_, at) => String(at))),
-    lines("Dot product of a position with each other position", likeness, ["position 0", "position 10", "position 25"]),
-    folded("Numbers as a table", () => tableOf("Dot products of positions", ["position", "with 0", "with 10", "with 25"], rows.map((_, at) => [String(at), ...likeness.map((values) => number(values[at]))]))),
+    paragraph("The encoding of position pos + k is the encoding of pos with each pair of channels rotated by an angle that depends only on k. Therefore the dot product of two encodings depends only on their distance."),
+    matrix("Positional encoding", rows, { rowNames: numbers.map(String), rowTitle: "position", most: 1, look: "Each row is a position, each column a channel. Follow a column downwards: some channels change sign every few positions, others hardly change at all." }),
+    curves("Dot product of each position with three positions", numbers, likeness, { xTitle: "position", yTitle: "dot product", look: "The three curves have the same shape around their positions, because only the distance counts." }),
   ];
 }
 
@@ -26,31 +26,46 @@ function otherPositions() {
 function scalingPart() {
   // Dot products of random vectors have variance d_k: the softmax saturates as d_k grows.
   const normal = [0.6, -1.1, 0.2, 1.4, -0.3, 0.9, -0.7, 0.1];
-  const table = element("div", {});
+  const shown = element("div", {});
   const draw = (exponent) => {
     const d = 2 ** exponent;
-    const hard = softmax(normal.map((value) => value * Math.sqrt(d)));
-    const soft = softmax(normal);
-    table.replaceChildren(tableOf(`d_k = ${d}`, ["key", "product", "softmax of product", "scaled", "softmax of scaled"], normal.map((value, at) => [String(at + 1), number(value * Math.sqrt(d), 2), percent(hard[at]), number(value, 2), percent(soft[at])])));
+    const products = normal.map((value) => value * Math.sqrt(d));
+    const [hard, soft] = [softmax(products), softmax(normal)];
+    const most = Math.max(...hard);
+    shown.replaceChildren(bars(`Softmax of eight dot products, d_k = ${d}`, products.map((value, at) => `key ${at + 1}: ${number(value, 2)}`),
+      [{ name: "not scaled", values: hard }, { name: "scaled", values: soft }], { title: "dot product", most: 1, look: `Without scaling, one key receives ${percent(most)}; with scaling, it receives ${percent(Math.max(...soft))}.` }));
   };
   draw(6);
   return [
     heading("Why dot products are scaled"),
-    paragraph("The dot product of two vectors of d_k independent numbers with mean 0 and variance 1 has variance d_k. Without the division by √d_k, the softmax would assign nearly all weight to one key, where its gradient vanishes (section 3.2.1)."),
+    paragraph("The dot product of two vectors of d_k independent numbers with mean 0 and variance 1 has variance d_k. Without the division by √d_k, the softmax would assign nearly all weight to one key, where its gradient vanishes (section 3.2.1). The eight products are examples with this variance."),
     element("div", { className: "controls" }, slider("log₂ d_k", { min: 0, max: 10, step: 1, value: 6 }, draw)),
-    table,
+    shown,
   ];
 }
 
+// Returns the positions that information visits from the first to the last of n words, one hop per layer.
+function dilatedHops(n, k) {
+  const places = [0];
+  for (let left = n - 1, width = 1; left > 0; left = Math.floor(left / k), width *= k) places.push(places.at(-1) + (left % k) * width);
+  return places;
+}
+
 function pathsPart() {
-  const table = element("div", {});
-  const draw = (n) => table.replaceChildren(tableOf(`Layers for ${n} words`, ["layer", "maximum path length", "sequential operations", "complexity"], [
-    ["self-attention", "1", "1", `n²·d = ${n ** 2}·d`],
-    ["recurrent", String(n), String(n), `n·d² = ${n}·d²`],
-    ["convolutional, dilated, k = 3", String(Math.max(1, Math.ceil(Math.log(n) / Math.log(3)))), "1", `k·n·d² = ${3 * n}·d²`],
-  ]));
-  draw(25);
-  return [heading("Path length"), paragraph("Table 1 of the paper: attention connects any two words in one operation."), element("div", { className: "controls" }, slider("n, words", { min: 2, max: 200, step: 1, value: 25 }, draw)), table];
+  const shown = element("div", {});
+  const draw = (n) => {
+    const layers = [
+      ["self-attention", "O(1)", "O(1)", `n²·d = ${n ** 2}·d`, [0, n - 1]],
+      ["recurrent", "O(n)", "O(n)", `n·d² = ${n}·d²`, Array.from({ length: n }, (_, at) => at)],
+      ["convolution, dilated, k = 3", "O(log_k n)", "O(1)", `k·n·d² = ${3 * n}·d²`, dilatedHops(n, 3)],
+    ];
+    const counted = layers.map(([name, , , , places]) => `${name} ${places.length - 1}`).join(", ");
+    shown.replaceChildren(
+      framed(`From the first to the last of ${n} words`, `Each arc is one operation. Count them: ${counted}. A signal, and in training its gradient, has to pass through all of them.`, ...layers.map(([name, , , , places]) => hops(name, n, places))),
+      tableOf("Table 1 of the paper", ["layer", "arcs", "maximum path length", "sequential operations", "complexity per layer"], layers.map(([name, path, steps, cost, places]) => [name, String(places.length - 1), path, steps, cost])));
+  };
+  draw(12);
+  return [heading("Path length"), paragraph("How many operations connect two words decides how easily a layer learns that they belong together (section 4)."), element("div", { className: "controls" }, slider("n, words", { min: 2, max: 60, step: 1, value: 12 }, draw)), shown];
 }
 
 function schedulePart() {
@@ -58,9 +73,8 @@ function schedulePart() {
   const shown = element("div", {});
   const rate = (step) => now.d ** -0.5 * Math.min(step ** -0.5, step * now.warmup ** -1.5);
   const draw = () => {
-    const steps = Array.from({ length: 100 }, (_, at) => (at + 1) * now.warmup * 0.05);
-    shown.replaceChildren(lines("Learning rate by step", [steps.map(rate)], [`maximum ${rate(now.warmup).toExponential(2)} at step ${now.warmup}`]),
-      folded("Numbers as a table", () => tableOf("Learning rate", ["step", "rate"], steps.map((step) => [String(Math.round(step)), rate(step).toExponential(3)]))));
+    const steps = Array.from({ length: 100 }, (_, at) => Math.round((at + 1) * now.warmup * 0.05));
+    shown.replaceChildren(curves("Learning rate", steps, [{ name: "learning rate", values: steps.map(rate) }], { xTitle: "training step", yTitle: "learning rate", look: `It rises to ${rate(now.warmup).toPrecision(3)} at step ${now.warmup}, the end of the warm-up, and then falls with the square root of the step.` }));
   };
   draw();
   const change = (key) => (value) => {

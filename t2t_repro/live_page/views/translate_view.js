@@ -1,5 +1,5 @@
 "use strict";
-// Shows the steps of the beam search for the current text.
+// Shows the beam search for the current text as a tree and step by step.
 
 let shownStep = 0;
 
@@ -50,12 +50,29 @@ function translateView(into, redraw) {
     found.prefix = [];
     retranslate(drawResult);
   });
+  const next = element("button", { type: "button", hidden: true }, "Continue the translation from the selected hypothesis");
+  let selected = null;
+  next.addEventListener("click", () => {
+    found.prefix = selected.ids;
+    retranslate(drawResult);
+  });
   into.append(
+    searchTree("The hypotheses of the search", found.result, {
+      beam: chosen.beam,
+      alpha: chosen.alpha,
+      look: "Follow the green path to the translation. At each step all hypotheses of the beam are extended, and only the best remain; the number below the log probability is the score.",
+      picked(node) {
+        selected = node;
+        next.hidden = node.parent === null;
+      },
+    }),
+    element("div", { className: "controls" }, next, release),
+    heading("Step by step"),
     element("div", { className: "controls" },
       slider("step", { min: 1, max: steps.length, step: 1, value: shownStep + 1 }, (step) => {
         shownStep = step - 1;
         drawStep();
-      }), release),
+      })),
     stage,
     paragraph("Choose a token to continue the translation from there."),
     tableOf("Finished hypotheses, best first", ["rank", "score", "log probability", "text"], results.map((each, at) => [String(at + 1), number(each.score), number(each.logProb), each.text])),
