@@ -63,4 +63,5 @@ function math(text) {
   return made;
 }
 
-const formula = (text) => element("p", { className: "formula" }, math(text));
+// Long formulas scroll, so the keyboard must reach them.
+const formula = (text) => element("div", { className: "formula", tabIndex: 0, role: "group", "aria-label": "Formula" }, math(text));
