@@ -49,7 +49,7 @@ async function likelyTokens(logits, count) {
 }
 
 async function blockPicture(block, title, rows, rowNames, word) {
-  const options = { rowNames, rowTitle: "word", look: `One row per word: ${rows.length} × ${rows[0].length} numbers.`, chosen: word };
+  const options = { rowNames, rowTitle: "word", width: 430, look: `One row per word: ${rows.length} × ${rows[0].length} numbers.`, chosen: word };
   if (block !== "decoder/logits" && block !== "decoder/softmax") return matrix(`Output of ${title}`, rows, options);
   const likely = await likelyTokens(rows[word], 10);
   const texts = likely.map(([, text]) => text);

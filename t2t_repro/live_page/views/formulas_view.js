@@ -57,11 +57,11 @@ function pathsPart() {
     const layers = [
       ["self-attention", "O(1)", "O(1)", `n²·d = ${n ** 2}·d`, [0, n - 1]],
       ["recurrent", "O(n)", "O(n)", `n·d² = ${n}·d²`, Array.from({ length: n }, (_, at) => at)],
-      ["convolution, dilated, k = 3", "O(log_k n)", "O(1)", `k·n·d² = ${3 * n}·d²`, dilatedHops(n, 3)],
+      ["dilated convolution, k = 3", "O(log_k n)", "O(1)", `k·n·d² = ${3 * n}·d²`, dilatedHops(n, 3)],
     ];
-    const counted = layers.map(([name, , , , places]) => `${name} ${places.length - 1}`).join(", ");
+    const counted = layers.map(([name, , , , places]) => `${places.length - 1} (${name})`).join(", ");
     shown.replaceChildren(
-      framed(`From the first to the last of ${n} words`, `Each arc is one operation. Count them: ${counted}. A signal, and in training its gradient, has to pass through all of them.`, ...layers.map(([name, , , , places]) => hops(name, n, places))),
+      framed(`From the first to the last of ${n} words`, `Each arc is one operation: ${counted}. A loop is a layer that passes its input on at the same word. A signal, and in training its gradient, has to pass through all of them.`, ...layers.map(([name, , , , places]) => hops(name, n, places))),
       tableOf("Table 1 of the paper", ["layer", "arcs", "maximum path length", "sequential operations", "complexity per layer"], layers.map(([name, path, steps, cost, places]) => [name, String(places.length - 1), path, steps, cost])));
   };
   draw(12);

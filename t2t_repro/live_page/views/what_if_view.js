@@ -87,7 +87,7 @@ async function whatIfView(into, redraw) {
     heading("Attention of the changed model"),
     paragraph("The changed model reads the text and the translation of the complete model. The other views always show the complete model."),
     element("div", { className: "controls" }, ...attentionControls(attention, choose).slice(0, 2)),
-    attentionArcs(off.length ? "Weights of the changed model" : "Weights of the complete model", attention, off.length ? "Compare with the same layer in the view “Attention”. A disabled head still has weights, but its output is replaced by zeros." : "Nothing is disabled yet."),
+    attentionArcs(off.length ? "Weights of the changed model" : "Weights of the complete model", attention, off.length ? "Compare with the same layer in the view “Attention in numbers”. A disabled head still has weights, but its output is replaced by zeros." : "Nothing is disabled yet."),
   );
 }
 

@@ -8,7 +8,7 @@
 //     kind: "signed" (default), positive values blue and negative values orange, or "weights", from 0;
 //     most: the value with the full colour (default: the largest absolute value);
 //     isMasked(row, column): hatched cells; chosen: the index of an outlined row;
-//     write(value): the text of a value (default: three decimals);
+//     write(value): the text of a value (default: three decimals); width: CSS pixels (default: 680);
 //     choose(row, column): called by click or Enter.
 // cells(rows, {kind, most, isMasked}) -> <canvas>: the same colours without names, for small pictures.
 
@@ -49,15 +49,16 @@ function nameAt(text, x, y, turned, className = "") {
 
 function matrix(label, rows, options = {}) {
   const { look = "", kind = "signed", write = number, isMasked = () => false, chosen = null, choose } = options;
+  const space = drawnWidth(options.width ?? 680);
   const [height, width] = [rows.length, rows[0].length];
   const rowNames = options.rowNames || Array.from(rows, (_, at) => String(at));
   const columnNames = options.columnNames || Array.from(rows[0], (_, at) => String(at));
   const { rowTitle = "row", columnTitle = "channel" } = options;
   const most = options.most ?? largestOf(rows, isMasked);
-  const rowLetters = drawnWidth(680) > 450 ? 18 : 11;
+  const rowLetters = space > 450 ? 18 : 11;
   const longest = (names, most) => 7 * Math.max(...names.map((name) => [...clipped(name, most)].length));
   const left = longest(rowNames, rowLetters) + 10;
-  const w = Math.min(options.columnNames ? 46 : 22, (drawnWidth(680) - left - 24) / width);
+  const w = Math.min(options.columnNames ? 46 : 22, (space - left - 24) / width);
   const h = Math.max(3, Math.min(24, 480 / height));
   const isTurned = longest(columnNames) > w && Boolean(options.columnNames);
   const top = isTurned ? 0.82 * longest(columnNames) + 16 : 20;
