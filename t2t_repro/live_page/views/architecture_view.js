@@ -87,6 +87,13 @@ async function architectureView(into, redraw) {
       choice("layer", Array.from({ length: layers }, (_, n) => [n, String(n + 1)]), layer, chooseNumber("layer")),
       choice(side === "encoder" ? "token" : "predicted token", rowNames.map((name, at) => [at, `${at + 1}: ${isolated(name)}`]), word, chooseNumber("word"))),
     await blockPicture(block, title, seen[tensor(layer)], rowNames, word));
+  const blockNames = path.map(([, name], at) => `${at + 1} ${name}`);
+  const last = path.length;
+  const lookAtRows = "Colours of earlier rows return in the rows “Add & norm”, because the residual connection adds the input of a sub-layer to its output. "
+    + `Row ${last} has a cosine of ${cosine(last - 1, last - 2)} with row ${last - 1}, the output of the sub-layer alone, and of ${cosine(last - 1, last - 3)} with row ${last - 2}, its input.`;
+  const lookAtNorms = CONFIG.norm === "pre"
+    ? "No block normalizes the sum itself, so the norm may grow from layer to layer."
+    : `The normalization in “Add & norm” sets the norm to √d_model = ${number(Math.sqrt(CONFIG.dModel), 2)}, which its learned scale and bias then change.`;
   const whose = `${side === "encoder" ? "of" : "that predicts"} ${quoted(rowNames[word])}`;
   into.append(
     heading("The architecture"),
@@ -95,7 +102,7 @@ async function architectureView(into, redraw) {
     heading("Follow a token"),
     paragraph(`The vector ${whose} in layer ${layer + 1} of the ${side}. The dot in the figure moves from block to block.`),
     tokenPath(drawn, path.map(([name]) => name), tellAt),
-    matrix("The token's vector after each block", values, { rowNames: path.map(([, name], at) => `${at + 1} ${name}`), rowTitle: "block", look: `Colours of earlier rows return in the rows “Add & norm”, because the residual connection adds the input of a sub-layer to its output. Row ${path.length} has a cosine of ${cosine(path.length - 1, path.length - 2)} with row ${path.length - 1}, the output of the sub-layer alone, and of ${cosine(path.length - 1, path.length - 3)} with row ${path.length - 2}, its input.` }),
-    bars("Norm of the vector after each block", path.map(([, name], at) => `${at + 1} ${name}`), [{ name: "norm", values: sizes }], { title: "block", write: (value) => number(value, 2), look: CONFIG.norm === "pre" ? "No block normalizes the sum itself, so the norm may grow from layer to layer." : `The normalization in “Add & norm” sets the norm to √d_model = ${number(Math.sqrt(CONFIG.dModel), 2)}, which its learned scale and bias then change.` }),
+    matrix("The token's vector after each block", values, { rowNames: blockNames, rowTitle: "block", look: lookAtRows }),
+    bars("Norm of the vector after each block", blockNames, [{ name: "norm", values: sizes }], { title: "block", write: (value) => number(value, 2), look: lookAtNorms }),
   );
 }
