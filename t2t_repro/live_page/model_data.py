@@ -24,13 +24,19 @@ SUPPORTED = Supported(
     "the live page",
     _REMEDY,
     (
-        *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings"),
-        *("d_model", "d_ff", "num_layers", "num_decoder_layers"),
-        *("num_heads", "d_k", "d_v", "max_position", "scale_embeddings"),
+        *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings", "tie_target"),
+        *("d_model", "d_ff", "decoder_d_ff", "num_layers", "num_decoder_layers"),
+        *("num_heads", "d_k", "d_v", "attention_bias", "softmax_bias"),
+        *("norm_epsilon", "max_position", "start_symbol", "source_end"),
+        "scale_embeddings",
         *("target_space_embedding", "target_space_id"),
         *("beam_size", "alpha", "decode_extra_length"),
     ),
-    {"norm": ("post", "pre"), "position": _POSITIONS},
+    {
+        "norm": ("post", "pre"),
+        "position": _POSITIONS,
+        "activation": ("relu", "swish", "gelu", "gelu_sigmoid"),
+    },
 )
 """Hyper-parameters that the page implements."""
 
@@ -50,9 +56,13 @@ def live_config(hparams: HParams) -> dict[str, Any]:
         "heads": hparams.num_heads,
         "dK": hparams.key_size,
         "dV": hparams.value_size,
+        "activation": hparams.activation,
         "norm": hparams.norm,
+        "normEpsilon": hparams.norm_epsilon,
         "position": hparams.position,
         "scaleEmbeddings": hparams.scale_embeddings,
+        "startSymbol": hparams.start_symbol,
+        "sourceEnd": hparams.source_end,
         "targetSpace": hparams.target_space_id,
         "beamSize": hparams.beam_size,
         "alpha": hparams.alpha,

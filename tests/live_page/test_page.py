@@ -93,6 +93,20 @@ def test_page_reports_what_it_does_not_read(live):
                 "vocab_divisor": 7,
             },
         ),
+        (
+            "sentencepiece",
+            {
+                "activation": "gelu_sigmoid",
+                "attention_bias": True,
+                "softmax_bias": True,
+                "decoder_d_ff": 24,
+                "norm": "pre",
+                "norm_epsilon": 0.1,
+                "share_embeddings": False,
+                "start_symbol": 3,
+                "source_end": False,
+            },
+        ),
     ],
 )
 def test_translations_with_other_options(browser, tmp_path, kind, settings):

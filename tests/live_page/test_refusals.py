@@ -11,8 +11,8 @@ from tests import tiny
 
 
 def test_rejects_unsupported_options():
-    with pytest.raises(UserError, match="activation=swish: the live page supports"):
-        model_data.live_config(HParams(activation="swish"))
+    with pytest.raises(UserError, match="search=opennmt: the live page supports"):
+        model_data.live_config(HParams(search="opennmt"))
 
 
 def test_rejects_unsupported_vocabularies():

@@ -1,17 +1,15 @@
 "use strict";
 // The box "Add & Norm" of figure 1 (sections 3.1 and 5.4).
 
-const EPSILON = 1e-6; // The value of tensor2tensor.
-
 // (x - mean) / sqrt(variance + epsilon) * scale + bias, over the channels of a position.
-function layerNormalization(x, scale, bias) {
+function layerNormalization(x, scale, bias, epsilon) {
   return x.map((row) => {
     let mean = 0;
     for (const value of row) mean += value;
     mean /= row.length;
     let variance = 0;
     for (const value of row) variance += (value - mean) ** 2;
-    const factor = 1 / Math.sqrt(variance / row.length + EPSILON);
+    const factor = 1 / Math.sqrt(variance / row.length + epsilon);
     return row.map((value, channel) => (value - mean) * factor * scale.data[channel] + bias.data[channel]);
   });
 }
@@ -27,7 +25,7 @@ class Residual {
 
   apply(x, sublayer) {
     const { changes, config, note } = this.model;
-    const norm = (y) => layerNormalization(y, this.scale, this.bias);
+    const norm = (y) => layerNormalization(y, this.scale, this.bias, config.normEpsilon);
     // Ablation: no residual connection.
     const add = (y) => note(`${this.name}/sum`, changes.residuals.includes(this.name) ? y : addRows(x, y));
     const y = config.norm === "pre" ? add(sublayer(norm(x))) : norm(add(sublayer(x)));

@@ -17,25 +17,26 @@ function scaledDotProductAttention(query, keys, values, head, dK, dV, scale, isS
   return { products, scaled, masked, weights, output };
 }
 
-// Concat(head_1, ..., head_h) W_O (section 3.2.2). Projections have no biases.
+// Concat(head_1, ..., head_h) W_O (section 3.2.2). Marian's projections have biases.
 class MultiHeadAttention {
   constructor(model, name) {
     Object.assign(this, { model, name });
     for (const part of ["query", "key", "value", "output"]) {
-      this[part] = model.weights[`${name}/${part}/kernel`];
+      const [kernel, bias] = ["kernel", "bias"].map((each) => model.weights[`${name}/${part}/${each}`]);
+      this[part] = (x) => product(x, kernel, bias);
     }
   }
 
   projectQuery(x) {
-    return this.model.note(`${this.name}/queries`, product(x, this.query));
+    return this.model.note(`${this.name}/queries`, this.query(x));
   }
 
   // Projects the attended positions to keys and values.
   projectMemory(x) {
     const { note } = this.model;
     return {
-      keys: note(`${this.name}/keys`, product(x, this.key)),
-      values: note(`${this.name}/values`, product(x, this.value)),
+      keys: note(`${this.name}/keys`, this.key(x)),
+      values: note(`${this.name}/values`, this.value(x)),
     };
   }
 
@@ -59,6 +60,6 @@ class MultiHeadAttention {
     }
     note(`${this.name}/steps`, steps);
     note(`${this.name}/heads`, joined);
-    return note(`${this.name}/output`, product(joined, this.output));
+    return note(`${this.name}/output`, this.output(joined));
   }
 }

@@ -16,7 +16,8 @@ class DecoderLayer {
 
   inOrder(x, lookBack, sourceMemory) {
     const cross = this.crossAttention;
-    const lookAtSource = (y) => cross.attend(cross.projectQuery(y), sourceMemory);
+    const isSeen = sourceMask(this.model.config, sourceMemory.keys.length);
+    const lookAtSource = (y) => cross.attend(cross.projectQuery(y), sourceMemory, isSeen);
     const looked = this.crossAttentionResidual.apply(this.selfAttentionResidual.apply(x, lookBack), lookAtSource);
     return this.feedForwardResidual.apply(looked, (y) => this.feedForward.apply(y));
   }
@@ -52,7 +53,8 @@ class Decoder {
     this.embedding = new Embedding(model, "target");
     const names = Array.from({ length: model.config.decoderLayers }, (_, n) => `decoder/layer_${n}`);
     this.layers = names.map((name) => new DecoderLayer(model, name));
-    this.table = model.weights["softmax/table"] || model.weights["embedding/table"];
+    const [table, bias] = ["table", "bias"].map((part) => model.weights[`softmax/${part}`] || model.weights[`embedding/${part}`]);
+    Object.assign(this, { table, bias });
   }
 
   // Keys and values of the encoder output, computed once for all steps and hypotheses.
@@ -73,7 +75,7 @@ class Decoder {
   logits(x) {
     const { note } = this.model;
     const output = note("decoder/output", finish(this.model, "decoder", x));
-    return note("logits", productWithTable(output, this.table));
+    return note("logits", productWithTable(output, this.table, this.bias));
   }
 
   // Returns the state of `count` empty hypotheses.

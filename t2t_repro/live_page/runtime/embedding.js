@@ -30,19 +30,21 @@ function sinusoid(position, channels, formula) {
 class Embedding {
   constructor(model, side) {
     Object.assign(this, { model, side });
-    this.table = model.weights["embedding/table"] || model.weights[`${side}_embedding/table`];
+    const names = ["embedding/table", `${side}_embedding/table`, "softmax/table"];
+    this.table = names.map((name) => model.weights[name]).find((table) => table);
     this.learned = model.weights[`${side}_position/table`];
     this.signals = [];
   }
 
-  // PAD, the first decoder input, is embedded as a vector of zeros.
+  // PAD, the first decoder input, is embedded as the start symbol or as a vector of zeros.
   apply(ids, firstPosition = 0) {
     const { changes, config, note } = this.model;
     const factor = Math.fround(config.scaleEmbeddings ? Math.sqrt(config.dModel) : 1);
     const space = this.side === "input" && this.model.weights["target_space/table"];
     const embedded = ids.map((id) => {
-      if (id === PAD) return new Float32Array(config.dModel);
-      return this.row(this.table, id).map((value) => value * factor);
+      const read = id === PAD && this.side === "target" ? config.startSymbol : id;
+      if (read === PAD) return new Float32Array(config.dModel);
+      return this.row(this.table, read).map((value) => value * factor);
     });
     note(`${this.side}/embedded`, embedded);
     const spaced = space ? addRows(embedded, ids.map(() => this.row(space, config.targetSpace))) : embedded;

@@ -10,9 +10,9 @@ class EncoderLayer {
     this.feedForwardResidual = new Residual(model, `${name}/feed_forward_residual`);
   }
 
-  apply(x) {
+  apply(x, isSeen) {
     const attention = this.selfAttention;
-    const look = (y) => attention.attend(attention.projectQuery(y), attention.projectMemory(y));
+    const look = (y) => attention.attend(attention.projectQuery(y), attention.projectMemory(y), isSeen);
     return this.feedForwardResidual.apply(
       this.selfAttentionResidual.apply(x, look),
       (y) => this.feedForward.apply(y),
@@ -20,10 +20,16 @@ class EncoderLayer {
   }
 }
 
+// Returns the mask of the source. Models may hide EOS from other tokens.
+function sourceMask({ sourceEnd }, length) {
+  return (target, source) => sourceEnd || source < length - 1 || length === 1;
+}
+
 // Pre-norm models normalize the output of the last layer.
 function finish(model, side, x) {
   const scale = model.weights[`${side}/final_norm/scale`];
-  return scale ? layerNormalization(x, scale, model.weights[`${side}/final_norm/bias`]) : x;
+  const bias = model.weights[`${side}/final_norm/bias`];
+  return scale ? layerNormalization(x, scale, bias, model.config.normEpsilon) : x;
 }
 
 class Encoder {
@@ -35,7 +41,8 @@ class Encoder {
 
   // ids (source,), which end in EOS -> (source, d_model)
   apply(ids) {
-    const x = this.layers.reduce((y, layer) => layer.apply(y), this.embedding.apply(ids));
+    const isSeen = sourceMask(this.model.config, ids.length);
+    const x = this.layers.reduce((y, layer) => layer.apply(y, isSeen), this.embedding.apply(ids));
     return this.model.note("encoder/output", finish(this.model, "encoder", x));
   }
 }

@@ -35,10 +35,10 @@ function dot(a, aStart, b, bStart, size) {
   return sum;
 }
 
-// Computes the logits x E^T (section 3.4).
-function productWithTable(x, table) {
+// Computes the logits x E^T + b (section 3.4).
+function productWithTable(x, table, bias = null) {
   const [rows, channels] = table.shape;
-  return x.map((row) => Float32Array.from({ length: rows }, (_, n) => dot(row, 0, table.data, n * channels, channels)));
+  return x.map((row) => Float32Array.from({ length: rows }, (_, n) => dot(row, 0, table.data, n * channels, channels) + (bias ? bias.data[n] : 0)));
 }
 
 const addRows = (x, y) => x.map((row, at) => row.map((value, channel) => value + y[at][channel]));

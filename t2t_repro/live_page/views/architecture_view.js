@@ -19,7 +19,8 @@ const [ADD_AND_NORM, RESIDUAL, LAST] = CONFIG.norm === "pre"
   ? ["x + Sublayer(LayerNorm(x))", "The input of the sub-layer is normalized at each position to mean 0 and variance 1 before it, and then added to its output.", "LayerNorm(x)"]
   : ["LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output, and each position is normalized to mean 0 and variance 1.", "x"];
 const multiHead = (mask) => `Concat(head_1, …, head_h) W^O; head_i = softmax(frac(Q_i K_i^T, sqrt(d_k))${mask}) V_i`;
-const FEED_FORWARD = ["max(0, x W_1 + b_1) W_2 + b_2", "A two-layer network is applied to each position separately."];
+const ACTIVATION = { relu: "max(0, x W_1 + b_1)", swish: "swish(x W_1 + b_1)" }[CONFIG.activation] || "GELU(x W_1 + b_1)";
+const FEED_FORWARD = [`${ACTIVATION} W_2 + b_2`, "A two-layer network is applied to each position separately."];
 
 // [block, title, column, row, formula, description, tensor(layer)]; rows count upwards as in figure 1.
 const BLOCKS = [
