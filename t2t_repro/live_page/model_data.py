@@ -30,9 +30,11 @@ SUPPORTED = Supported(
         *("norm_epsilon", "max_position", "start_symbol", "source_end"),
         "scale_embeddings",
         *("target_space_embedding", "target_space_id"),
-        *("beam_size", "alpha", "decode_extra_length"),
+        *("beam_size", "alpha", "word_penalty", "allow_unknown"),
+        *("decode_extra_length", "decode_length_factor"),
     ),
     {
+        "search": ("t2t", "marian", "transformers"),
         "norm": ("post", "pre"),
         "position": _POSITIONS,
         "activation": ("relu", "swish", "gelu", "gelu_sigmoid"),
@@ -64,9 +66,13 @@ def live_config(hparams: HParams) -> dict[str, Any]:
         "startSymbol": hparams.start_symbol,
         "sourceEnd": hparams.source_end,
         "targetSpace": hparams.target_space_id,
+        "search": hparams.search,
         "beamSize": hparams.beam_size,
         "alpha": hparams.alpha,
+        "wordPenalty": hparams.word_penalty,
+        "allowUnknown": hparams.allow_unknown,
         "extraLength": hparams.decode_extra_length,
+        "lengthFactor": hparams.decode_length_factor,
         "warmupSteps": hparams.warmup_steps,
     }
 

@@ -18,7 +18,8 @@ RUNTIME = (
     *("weights.js", "rows.js", "sentencepiece.js", "subword_encoder.js"),
     "embedding.js",
     *("attention.js", "feed_forward.js", "add_and_norm.js", "encoder.js", "decoder.js"),
-    *("transformer.js", "beam_search.js", "translator.js", "worker.js"),
+    *("transformer.js", "candidates.js", "beam_search.js", "translator.js"),
+    "worker.js",
 )
 # Scripts that both pages use.
 _SHARED_SCRIPTS = ("elements.js", "arcs.js", "tree.js")

@@ -9,6 +9,7 @@ from t2t_repro.live_page.page import live_page
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from t2t_repro.translation.options import TranslationOptions
 from t2t_repro.translation.translator import Translator
 from tests import tiny
 
@@ -33,9 +34,8 @@ class Live:
     """Random model with weights rounded as in the page, its tokenizer and its page."""
 
     def __init__(self, browser, folder, kind="sentencepiece", lines=(), **settings):
-        self.hparams = HParams(
-            **(SIZES | settings), beam_size=3, decode_extra_length=6, vocab_size=300
-        )
+        search = {"beam_size": 3, "decode_extra_length": 6}
+        self.hparams = HParams(**(SIZES | search | settings), vocab_size=300)
         suffix = {"sentencepiece": "model", "wordpiece": "subwords"}[kind]
         path = folder / f"vocab.{suffix}"
         lines = [line for pair in tiny.pairs("train") for line in pair] + [*lines]
@@ -43,7 +43,8 @@ class Live:
         build_vocabulary(kind, lines, size, path)
         self.tokenizer = load_tokenizer(path)
         self.model = self.new_model()
-        self.translator = Translator(self.model, self.tokenizer, SEARCH)
+        config = TranslationOptions().search(self.hparams, self.tokenizer)
+        self.translator = Translator(self.model, self.tokenizer, config)
         page = live_page(
             *(self.model, self.hparams, path.read_bytes(), path.name, "model"),
             examples=["one", "two <b>"],

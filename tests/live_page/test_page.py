@@ -107,6 +107,10 @@ def test_page_reports_what_it_does_not_read(live):
                 "source_end": False,
             },
         ),
+        (
+            "sentencepiece",
+            {"search": "marian", "word_penalty": -0.4, "decode_length_factor": 1.3},
+        ),
     ],
 )
 def test_translations_with_other_options(browser, tmp_path, kind, settings):

@@ -81,12 +81,7 @@ REFUSED = {
         "max_relative_position=4": "0",
         "self_attention_radius=4": "0",
         "share_vocab=False": "True",
-        "search=marian": "t2t",
-        "search=transformers": "t2t",
-        "search=opennmt": "t2t",
-        "word_penalty=0.2": "0.0",
-        "decode_length_factor=0.5": "1.0",
-        "allow_unknown=False": "True",
+        "search=opennmt": "t2t, marian, transformers",
         "position=sinusoid_from_one": POSITIONS,
     },
     "transformers": _OTHER_THAN_MARIAN

@@ -9,6 +9,7 @@ const BLANK = /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u20
 class Translator {
   constructor(model, tokenizer) {
     Object.assign(this, { model, tokenizer });
+    this.searchClass = SEARCHES[model.config.search];
   }
 
   // Returns the ids of a text, with EOS at the end, and the number of subwords that were
@@ -25,14 +26,22 @@ class Translator {
     return this.tokenizer.decode(ids).replace(/[\r\n]/g, " ");
   }
 
+  // Returns the maximum number of tokens of the translation of `length` tokens, EOS
+  // included in both.
+  longest(length) {
+    const { lengthFactor, extraLength } = this.model.config;
+    return Math.ceil(Math.fround(length * Math.fround(lengthFactor))) + extraLength; // In float32 as in Python.
+  }
+
   // options: beamSize, alpha, prefix (ids), changes (see NO_CHANGES).
   translate(text, options = {}) {
-    if (BLANK.test(text)) return { translation: "", score: 0, tokens: 0, unread: 0, source: [], ids: [], results: [], steps: [] };
-    const { ids: source, unread } = this.read(text);
-    const limit = source.length + this.model.config.extraLength;
-    const search = { beamSize: this.model.config.beamSize, alpha: this.model.config.alpha, limit, ...options };
+    const { ids: source, unread } = BLANK.test(text) ? { ids: [EOS], unread: 0 } : this.read(text);
+    if (source.length === 1) return { translation: "", score: 0, tokens: 0, unread, source: [], ids: [], results: [], steps: [] };
+    const { allowUnknown } = this.model.config;
+    const never = allowUnknown ? [] : [this.tokenizer.unknown];
+    const search = new this.searchClass({ ...this.model.config, never, ...options });
     const found = this.model.withChanges(options.changes, () =>
-      beamSearch(this.model.decoder, this.model.encoder.apply(source), search));
+      search.search(this.model.decoder, this.model.encoder.apply(source), this.longest(source.length), options.prefix));
     const [best] = found.results;
     if (!best) return { translation: "", score: -Infinity, tokens: 0, unread, source, ids: [], ...found };
     return { translation: this.decode(best.ids), score: best.score, tokens: best.ids.length, unread, source, ids: best.ids, ...found };
