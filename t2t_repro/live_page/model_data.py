@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,11 @@ from t2t_repro.hparams.supported import Supported
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.tokenizer import MARIAN_SUFFIX, WORD_PIECE_SUFFIX
+from t2t_repro.tokenizers.tokenizer import (
+    MARIAN_SUFFIX,
+    SEPARATE_SUFFIX,
+    WORD_PIECE_SUFFIX,
+)
 
 MOST_PARAMETERS = 32_000_000
 """Maximum number of parameters in a page: 96 MB of weights with three bytes each."""
@@ -24,7 +30,8 @@ SUPPORTED = Supported(
     "the live page",
     _REMEDY,
     (
-        *("tokenizer", "vocab_size", "vocab_divisor", "share_embeddings", "tie_target"),
+        *("tokenizer", "vocab_size", "share_vocab", "vocab_divisor"),
+        *("share_embeddings", "tie_target"),
         *("d_model", "d_ff", "decoder_d_ff", "num_layers", "num_decoder_layers"),
         *("num_heads", "d_k", "d_v", "attention_bias", "softmax_bias"),
         *("norm_epsilon", "max_position", "start_symbol", "source_end"),
@@ -107,15 +114,25 @@ def pack_weights(model: Transformer) -> tuple[list[Any], bytes]:
 def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
     """Returns the tokenizer's data for the page.
 
+    They are those of the source's vocabulary. If the target has its own, its data are
+    the value of "target".
+
     Args:
-        contents: Bytes of the vocabulary file.
+        contents: Bytes of the vocabulary file, which must be valid.
         file_name: Name of the file, whose suffix determines the type of vocabulary.
 
     Raises:
         UserError: The page does not implement the type or an option of the vocabulary.
     """
     if file_name.endswith(MARIAN_SUFFIX):
-        raise _unsupported_error("vocabularies of Marian")
+        return _marian_sides(json.loads(contents))
+    if file_name.endswith(SEPARATE_SUFFIX):
+        fields = json.loads(contents)
+        source, target = (
+            live_tokenizer(base64.b64decode(fields[side]), fields["kind"])
+            for side in ("source", "target")
+        )
+        return source | {"target": target}
     if file_name.endswith(WORD_PIECE_SUFFIX):
         from t2t_repro.tokenizers.word_pieces import class_boundaries, parse_file
 
@@ -130,6 +147,7 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
     _check_sentencepiece(proto)
     return {
         "kind": "SentencePiece",
+        "isUnigram": proto.trainer_spec.model_type == proto.trainer_spec.UNIGRAM,
         "pieces": [[p.piece, p.score, p.type] for p in proto.pieces],
         "normalizer": base64_text(proto.normalizer_spec.precompiled_charsmap),
         "denormalizer": base64_text(proto.denormalizer_spec.precompiled_charsmap),
@@ -137,6 +155,31 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
         "removeSpaces": proto.normalizer_spec.remove_extra_whitespaces,
         "addPrefix": proto.normalizer_spec.add_dummy_prefix,
     }
+
+
+def _marian_sides(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns the data of a `MarianTokenizer`, of whose file `fields` are the contents.
+
+    Raises:
+        UserError: The page does not implement an option of a SentencePiece model.
+    """
+    added = fields.get("added", {})
+    longest_first = sorted(added.items(), key=lambda each: len(each[0]), reverse=True)
+
+    def side(name: str, start: str | None) -> dict[str, Any]:
+        model = fields[f"{name}_model"]
+        decoded = model and live_tokenizer(base64.b64decode(model), "spm.model")
+        return {
+            "kind": "Marian",
+            "pieces": fields[f"{name}_pieces"] or fields["source_pieces"],
+            "model": decoded,
+            "labels": fields.get("labels", True),
+            "start": start,
+            "added": longest_first,
+        }
+
+    source = side("source", fields.get("source_start"))
+    return source | {"target": side("target", None)}
 
 
 def _check_sentencepiece(proto: Any) -> None:
@@ -152,7 +195,7 @@ def _check_sentencepiece(proto: Any) -> None:
     user_defined = [p.piece for p in proto.pieces if p.type == p.USER_DEFINED]
     for is_unsupported, option in (
         # A character model is a BPE model without merges.
-        (kind not in ("BPE", "CHAR"), f"model_type {kind.lower()}"),
+        (kind not in ("UNIGRAM", "BPE", "CHAR"), f"model_type {kind.lower()}"),
         (spec.treat_whitespace_as_suffix, "treat_whitespace_as_suffix"),
         (not proto.normalizer_spec.escape_whitespaces, "escape_whitespaces off"),
         (user_defined, f"user_defined_symbols ({', '.join(user_defined)})"),

@@ -15,8 +15,9 @@ from t2t_repro.models.transformer import Transformer
 _ROOM, _SHARED = "t2t_repro.live_page", "t2t_repro.analysis"
 # Scripts of the model, in the order of the paper.
 RUNTIME = (
-    *("weights.js", "rows.js", "sentencepiece.js", "subword_encoder.js"),
-    "embedding.js",
+    *("weights.js", "rows.js"),
+    *("character_map.js", "byte_pairs.js", "unigram.js", "sentencepiece.js"),
+    *("subword_encoder.js", "marian_side.js", "tokenizer.js", "embedding.js"),
     *("attention.js", "feed_forward.js", "add_and_norm.js", "encoder.js", "decoder.js"),
     *("transformer.js", "candidates.js", "beam_search.js", "translator.js"),
     "worker.js",

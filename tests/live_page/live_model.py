@@ -1,6 +1,9 @@
 """Live page of a random model in a browser."""
 
+import io
+
 import numpy as np
+import sentencepiece
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
@@ -8,6 +11,8 @@ from t2t_repro.hparams import HParams
 from t2t_repro.live_page.page import live_page
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.marian_tokenizer import SPECIAL_PIECES, MarianTokenizer
+from t2t_repro.tokenizers.separate_tokenizer import join_vocabularies
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.translation.options import TranslationOptions
 from t2t_repro.translation.translator import Translator
@@ -15,6 +20,12 @@ from tests import tiny
 
 SIZES = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 2, "seed": 1}
 SEARCH = DecodingConfig(3, extra_length=6)
+SUFFIXES = {
+    "sentencepiece": "model",
+    "wordpiece": "subwords",
+    "marian": "marian",
+    "sides": "sides",
+}
 
 
 def call(page, method, *values):
@@ -30,17 +41,70 @@ def call(page, method, *values):
     return answer["result"]
 
 
+def rows(values):
+    """Returns rows of numbers; Selenium returns typed arrays as objects."""
+    return [
+        [row[str(n)] for n in range(len(row))] if isinstance(row, dict) else row
+        for row in values
+    ]
+
+
+def train_pieces(lines):
+    """Returns the bytes and the pieces of a unigram model, as OPUS-MT trains them."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="unigram",
+        vocab_size=60,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    library = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    pieces = [library.id_to_piece(n) for n in range(3, library.vocab_size())]
+    return model.getvalue(), pieces
+
+
+def marian_vocabulary(sources, targets, shared, **options):
+    """Returns a vocabulary file that lacks some pieces of the SentencePiece models."""
+    (source_model, source), (target_model, target) = map(
+        train_pieces, (sources, targets)
+    )
+    head = [*SPECIAL_PIECES, "<unk>", ">>deu<<", *options.get("added", {})]
+    if shared:
+        source = dict.fromkeys(source + target)
+    pieces = [*head, *source][:-3], None if shared else [*head, *target][:-3]
+    return MarianTokenizer.from_pieces(
+        source_model, target_model, *pieces, **options
+    ).contents
+
+
+def separate_vocabularies(folder, *sides):
+    paths = [folder / f"{number}.model" for number in range(2)]
+    for lines, path in zip(sides, paths, strict=True):
+        build_vocabulary("sentencepiece", lines, 280, path)
+    return join_vocabularies(*map(load_tokenizer, paths))
+
+
 class Live:
     """Random model with weights rounded as in the page, its tokenizer and its page."""
 
-    def __init__(self, browser, folder, kind="sentencepiece", lines=(), **settings):
+    def __init__(
+        self, browser, folder, kind="sentencepiece", lines=(), marian=None, **settings
+    ):
         search = {"beam_size": 3, "decode_extra_length": 6}
         self.hparams = HParams(**(SIZES | search | settings), vocab_size=300)
-        suffix = {"sentencepiece": "model", "wordpiece": "subwords"}[kind]
-        path = folder / f"vocab.{suffix}"
-        lines = [line for pair in tiny.pairs("train") for line in pair] + [*lines]
-        size = 300 if kind == "sentencepiece" else 60
-        build_vocabulary(kind, lines, size, path)
+        path = folder / f"vocab.{SUFFIXES[kind]}"
+        sides = [*zip(*tiny.pairs("train"), strict=True)]
+        if kind == "marian":
+            shared = self.hparams.share_embeddings
+            path.write_bytes(marian_vocabulary(*sides, shared, **(marian or {})))
+        elif kind == "sides":
+            path.write_bytes(separate_vocabularies(folder, *sides))
+        else:
+            size = 300 if kind == "sentencepiece" else 60
+            both = [*sides[0], *sides[1], *lines]
+            build_vocabulary(kind, both, size, path)
         self.tokenizer = load_tokenizer(path)
         self.model = self.new_model()
         config = TranslationOptions().search(self.hparams, self.tokenizer)
@@ -61,7 +125,8 @@ class Live:
         self.page.get(self.address)
 
     def new_model(self, **changes):
-        model = build_model(self.hparams.replace(**changes), self.tokenizer.vocab_size)
+        sizes = self.tokenizer.vocab_size, self.tokenizer.target_vocab_size
+        model = build_model(self.hparams.replace(**changes), *sizes)
         generator = np.random.default_rng(1)
         for variable in model.trainable_variables:
             value = variable.numpy() + generator.normal(0, 0.3, variable.shape)

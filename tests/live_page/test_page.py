@@ -15,7 +15,7 @@ from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 from tests import tiny
 from tests.in_browser import at
-from tests.live_page.live_model import Live, call
+from tests.live_page.live_model import Live, call, rows
 
 pytestmark = pytest.mark.medium
 
@@ -153,14 +153,6 @@ def test_attention_and_logits_equal_those_of_python(live):
         steps = tensors[f"{name}/steps"]
         heads = [rows([row["weights"] for row in head]) for head in steps]
         np.testing.assert_allclose(heads, weights[0], atol=1e-4)
-
-
-def rows(values):
-    """Returns rows of numbers; Selenium returns typed arrays as objects."""
-    return [
-        [row[str(n)] for n in range(len(row))] if isinstance(row, dict) else row
-        for row in values
-    ]
 
 
 def show(live, **settings):

@@ -15,11 +15,6 @@ def test_rejects_unsupported_options():
         model_data.live_config(HParams(search="opennmt"))
 
 
-def test_rejects_unsupported_vocabularies():
-    with pytest.raises(UserError, match="does not support vocabularies of Marian"):
-        model_data.live_tokenizer(b"", "vocab.marian")
-
-
 def test_rejects_models_that_are_too_large_or_not_finite(monkeypatch):
     model = tiny.random_model()
     monkeypatch.setattr(model_data, "MOST_PARAMETERS", 100)

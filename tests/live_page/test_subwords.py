@@ -14,6 +14,7 @@ from t2t_repro.live_page.page import live_runtime
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.marian_tokenizer import SPECIAL_PIECES, MarianTokenizer
 from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests.run_command import ROOT
@@ -78,8 +79,7 @@ def in_browser(browser, path, lines, rows):
     data = live_tokenizer(path.read_bytes(), path.name)
     return browser.execute_script(
         live_runtime() + "const [data, lines, rows] = arguments;"
-        "const kind = data.kind === 'SentencePiece' ? SentencePiece : WordPieces;"
-        "const tokenizer = new kind(data);"
+        "const tokenizer = new Tokenizer(data);"
         "return [lines.map((line) => [...tokenizer.encode(line), EOS]),"
         " rows.map((row) => tokenizer.decode(row))]",
         *(data, lines, rows),
@@ -128,6 +128,8 @@ def test_sentencepiece_with_every_rule(
         {"split_by_whitespace": False},
         {"allow_whitespace_only_pieces": True, "remove_extra_whitespaces": False},
         {"model_type": "char"},
+        {"model_type": "unigram", "character_coverage": 0.98},
+        {"model_type": "unigram", "byte_fallback": True, "unused": True},
         {"unused": True},
     ],
 )
@@ -139,6 +141,28 @@ def test_other_options_of_sentencepiece(browser, tmp_path, options):
     assert_equal(browser, path, ODD + LINES, [])
 
 
+# Without models, texts are pieces of subword-nmt.
+@pytest.mark.medium
+@pytest.mark.parametrize("has_models", [True, False])
+def test_options_of_marian_vocabularies(browser, tmp_path, has_models):
+    model = train_model(model_type="unigram", character_coverage=0.98)
+    pieces = [piece.piece for piece in model_proto(model).pieces]
+    added = {"|": True, "README": False, "READ": True}
+    names = dict.fromkeys([*SPECIAL_PIECES, ">>deu<<", *added, *pieces[::-1][50:]])
+    models = (model, model) if has_models else (None, None)
+    tokenizer = MarianTokenizer.from_pieces(
+        *models, [*names], source_start=">>deu<<", added=added
+    )
+    path = tmp_path / "vocab.marian"
+    path.write_bytes(tokenizer.contents)
+    lines = ODD + LINES + [">>deu<< READMEREAD a", ">>x<<|", "a >>deu<< | b"]
+    encoder = tokenizer.plain
+    ids = [encoder.encode(line) for line in lines]
+    found_ids, found_texts = in_browser(browser, path, lines, ids)
+    assert found_ids == ids
+    assert found_texts == [encoder.decode(row) for row in ids]
+
+
 def unescaped(contents):
     proto = model_proto(contents)
     proto.normalizer_spec.escape_whitespaces = False
@@ -148,7 +172,6 @@ def unescaped(contents):
 @pytest.mark.parametrize(
     ("contents", "name"),
     [
-        (lambda: train_model(model_type="unigram"), "model_type unigram"),
         (lambda: train_model(model_type="word"), "model_type word"),
         (
             lambda: train_model(treat_whitespace_as_suffix=True),

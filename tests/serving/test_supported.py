@@ -80,7 +80,6 @@ REFUSED = {
     "live_page": {
         "max_relative_position=4": "0",
         "self_attention_radius=4": "0",
-        "share_vocab=False": "True",
         "search=opennmt": "t2t, marian, transformers",
         "position=sinusoid_from_one": POSITIONS,
     },

@@ -66,9 +66,7 @@ class WordPieces {
   }
 
   decode(ids) {
-    const end = ids.indexOf(EOS);
-    const kept = ids.slice(0, end < 0 ? ids.length : end).filter((id) => id > PAD && id < this.names.length);
-    const words = kept.map((id) => this.names[id]).join("").split("_").filter((word) => word).map(unescapePiece);
+    const words = ids.map((id) => this.names[id]).join("").split("_").filter((word) => word).map(unescapePiece);
     const isLetters = words.map((word) => word !== "" && this.isAlphanumeric(word));
     return words.map((word, at) => (at && isLetters[at - 1] && isLetters[at] ? ` ${word}` : word)).join("");
   }

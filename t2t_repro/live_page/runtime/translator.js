@@ -14,9 +14,10 @@ class Translator {
 
   // Returns the ids of a text, with EOS at the end, and the number of subwords that were
   // not read, to which each character after the first MOST_CHARACTERS counts as one.
-  read(text) {
+  // side: "source" or "target", whose vocabularies may differ.
+  read(text, side = "source") {
     const characters = [...text.toWellFormed()];
-    const ids = this.tokenizer.encode(characters.slice(0, MOST_CHARACTERS).join(""));
+    const ids = this.tokenizer[side].encode(characters.slice(0, MOST_CHARACTERS).join(""));
     const unread = Math.max(0, characters.length - MOST_CHARACTERS) + Math.max(0, ids.length + 1 - MOST_SUBWORDS);
     return { ids: [...ids.slice(0, MOST_SUBWORDS - 1), EOS], unread };
   }
@@ -38,7 +39,7 @@ class Translator {
     const { ids: source, unread } = BLANK.test(text) ? { ids: [EOS], unread: 0 } : this.read(text);
     if (source.length === 1) return { translation: "", score: 0, tokens: 0, unread, source: [], ids: [], results: [], steps: [] };
     const { allowUnknown } = this.model.config;
-    const never = allowUnknown ? [] : [this.tokenizer.unknown];
+    const never = allowUnknown ? [] : [this.tokenizer.target.unknown];
     const search = new this.searchClass({ ...this.model.config, never, ...options });
     const found = this.model.withChanges(options.changes, () =>
       search.search(this.model.decoder, this.model.encoder.apply(source), this.longest(source.length), options.prefix));

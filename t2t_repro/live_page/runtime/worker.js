@@ -6,12 +6,11 @@ function serve(scope) {
   let translator;
   const methods = {
     load(model) {
-      const kinds = { SentencePiece, "word pieces": WordPieces };
       const weights = readWeights(model.index, new Uint8Array(model.weights));
-      translator = new Translator(new Transformer(model.config, weights), new kinds[model.tokenizer.kind](model.tokenizer));
+      translator = new Translator(new Transformer(model.config, weights), new Tokenizer(model.tokenizer));
     },
     translate: (text, options) => withNames(translator.translate(text, options)),
-    read: (text) => translator.read(text),
+    read: (text, side) => translator.read(text, side),
     inspect: (source, target) => translator.model.inspect(source, target),
     inspectChanged: (source, target, changes) => translator.model.withChanges(changes, () => translator.model.inspect(source, target)),
     decodeEach: (ids) => ids.map((id) => translator.decode([id])),
@@ -21,18 +20,20 @@ function serve(scope) {
       return logits.map((row, at) => {
         const normaliser = logSumExp(row);
         const [best] = topK(row, 1);
-        const { names } = translator.tokenizer;
+        const { names } = translator.tokenizer.target;
         return { name: names[target[at]], logProb: row[target[at]] - normaliser, best: names[best], bestLogProb: row[best] - normaliser };
       });
     },
   };
   const withNames = (found) => {
-    const name = (id) => translator.tokenizer.names[id] ?? `<${id}>`;
+    const { source, target } = translator.tokenizer;
+    const nameOf = ({ names }) => (id) => names[id] ?? `<${id}>`;
+    const name = nameOf(target);
     const named = (each) => ({ ...each, text: translator.decode(each.ids), name: name(each.ids.at(-1)) });
     const steps = found.steps.map(({ candidates, alive, finished }) => ({
       candidates: candidates.map(named), alive: alive.map(named), finished: finished.map(named),
     }));
-    return { ...found, steps, sourceNames: found.source.map(name), names: found.ids.map(name), results: found.results.map(named) };
+    return { ...found, steps, sourceNames: found.source.map(nameOf(source)), names: found.ids.map(name), results: found.results.map(named) };
   };
   scope.onmessage = ({ data: { id, method, values } }) => {
     try {

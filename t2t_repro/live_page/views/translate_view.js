@@ -5,6 +5,7 @@ let shownStep = 0;
 
 const MARKS = {
   SentencePiece: "A bar marks the beginning of a word.",
+  Marian: "A bar marks the beginning of a word.",
   "word pieces": "An underscore marks the end of a word or of a run of other characters.",
 };
 

@@ -40,7 +40,7 @@ async function whatIfView(into, redraw) {
   const off = chosen.off ? chosen.off.split(",") : [];
   const reference = chosen.reference || translation;
   const changes = changesOf(off);
-  const { ids: target, unread } = await ask("read", reference);
+  const { ids: target, unread } = await ask("read", reference, "target");
   const changed = await ask("translate", chosen.text, { beamSize: chosen.beam, alpha: chosen.alpha, prefix: found.prefix, changes });
   const seen = await ask("inspectChanged", source.slice(0, MOST_SHOWN), found.result.ids.slice(0, MOST_SHOWN), changes);
   const attention = chosenAttention(seen);
