@@ -28,12 +28,21 @@ _FIGURES = (
     *("frame.js", "math.js", "matrix.js", "arcs.js", "bars.js", "curves.js"),
     *("search_tree.js", "hops.js", "figure_one.js"),
 )
-_STYLES = ("style.css", "figures.css")
+_STYLES = ("style.css", "figures.css", "essay.css")
+# Sections of the essay, in the order of the paper.
+_ESSAY = (
+    *("01_why", "02_vectors", "03_lookup", "04_scaling", "05_heads", "06_positions"),
+    *("07_block", "08_masks", "09_words", "10_training", "11_cost", "12_questions"),
+)
+_ESSAY_SCRIPTS = (
+    *("essay.js", "attention_figures.js", "model_figures.js", "output_figures.js"),
+)
 _VIEWS = (
     "elements.js",
     *(f"figures/{name}" for name in _FIGURES),
     *("session.js", "translate_view.js", "architecture_view.js"),
     *("attention_view.js", "what_if_view.js", "rotation_view.js", "formulas_view.js"),
+    *(f"essay/{name}" for name in _ESSAY_SCRIPTS),
     "start.js",
 )
 
@@ -82,6 +91,7 @@ def live_page(
         example=html.escape(examples[0] if examples else ""),
         examples="".join(map(_example_button, examples)),
         trained_on=html.escape(trained_on),
+        essay="".join(page_part(_ROOM, f"essay/{name}.html") for name in _ESSAY),
         version=__version__,
         style=style,
         style_hash=policy_hash(style),

@@ -136,7 +136,8 @@ def test_files_of_the_page_are_packaged(room):
     settings.read(root / "setup.cfg", encoding="utf-8")
     patterns = settings["options.package_data"][f"t2t_repro.{room}"].split(", ")
     folder = root / "t2t_repro" / room
-    names = {path for pattern in patterns for path in folder.glob(pattern)}
+    found = (path for pattern in patterns for path in folder.glob(pattern))
+    names = {path for path in found if path.is_file()}
     parts = {path for path in folder.rglob("*.*") if path.suffix not in (".py", ".pyc")}
     assert names == parts
     assert {"page.html", "style.css", "elements.js"} <= {path.name for path in names}

@@ -9,7 +9,7 @@ from tests.in_browser import findings
 
 pytestmark = pytest.mark.medium
 
-VIEWS = ("translate", "architecture", "attention", "whatif", "formulas")
+VIEWS = ("essay", "translate", "architecture", "attention", "whatif", "formulas")
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -25,6 +25,7 @@ def test_live_page_has_no_findings(shared_live, appearance, view):
 def current(page):
     """Returns the id of the current view's link."""
     return page.execute_script(
-        "return document.querySelector('#view h2') && "
+        "const isEssay = document.querySelector('#essay').dataset.drawn;"
+        "return (isEssay || document.querySelector('#view h2')) && "
         "document.querySelector('#views [aria-current]').id"
     )

@@ -158,6 +158,7 @@ def test_attention_and_logits_equal_those_of_python(live):
 def show(live, **settings):
     """Opens the page with settings and returns the text of the view."""
     live.page.get("about:blank")
+    settings = {"view": "translate"} | settings
     live.page.get(f"{live.address}#{urlencode(settings, quote_via=quote)}")
     WebDriverWait(live.page, 60).until(
         lambda page: page.find_elements("css selector", "#view h2")

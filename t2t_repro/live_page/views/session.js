@@ -54,7 +54,7 @@ window.transformer = {
   },
 };
 
-const DEFAULTS = { view: "translate", text: document.getElementById("text").value, beam: CONFIG.beamSize, alpha: CONFIG.alpha, kind: "decoder/cross", layer: 0, head: 0, word: 0, block: "encoder/self_attention", reference: "", off: "", pos: 3, k: 5, pair: 0 };
+const DEFAULTS = { view: "essay", section: "", from: 0, to: 7, step: 0, text: document.getElementById("text").value, beam: CONFIG.beamSize, alpha: CONFIG.alpha, kind: "decoder/cross", layer: 0, head: 0, word: 2, block: "encoder/self_attention", reference: "", off: "", pos: 3, k: 5, pair: 0 };
 const MOST_BEAM = Math.max(8, CONFIG.beamSize);
 const chosen = { ...DEFAULTS };
 
@@ -100,7 +100,10 @@ function shownNote() {
 }
 
 async function tensors() {
-  const { source, ids } = found.result;
-  found.tensors ||= await ask("inspect", source.slice(0, MOST_SHOWN), ids.slice(0, MOST_SHOWN));
+  while (!found.tensors) {
+    const { result } = found;
+    const seen = await ask("inspect", result.source.slice(0, MOST_SHOWN), result.ids.slice(0, MOST_SHOWN));
+    if (found.result === result) found.tensors = seen; // Otherwise the text has changed.
+  }
   return found.tensors;
 }

@@ -1,7 +1,9 @@
 "use strict";
 // Starts the page and switches between the views.
 
+// The essay is a part of the page's text, so it has no function that creates it.
 const VIEWS = {
+  essay: ["Essay"],
   translate: ["Translate", translateView],
   architecture: ["Architecture", architectureView],
   attention: ["Attention in numbers", attentionView],
@@ -13,13 +15,18 @@ const text = document.getElementById("text");
 let drawing = 0;
 
 async function draw(focus = null) {
-  if (!found.result) return;
   const mine = ++drawing;
-  writeAddress();
   document.querySelectorAll("#views button").forEach((button) => {
     if (button.id === `to-${chosen.view}`) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
   });
+  const isEssay = chosen.view === "essay";
+  for (const name of ["essay", "contents"]) document.getElementById(name).hidden = !isEssay;
+  view.hidden = isEssay;
+  if (isEssay) drawEssay();
+  if (!found.result) return;
+  writeAddress();
+  if (isEssay) return;
   const active = document.activeElement;
   const into = document.createDocumentFragment();
   await VIEWS[chosen.view][1](into, draw);
@@ -43,7 +50,7 @@ function drawResult() {
 
 function start() {
   readAddress();
-  if (!Object.hasOwn(VIEWS, chosen.view)) chosen.view = "translate";
+  if (!Object.hasOwn(VIEWS, chosen.view)) chosen.view = "essay";
   text.value = chosen.text;
   for (const [name, [title]] of Object.entries(VIEWS)) {
     const button = element("button", { type: "button", id: `to-${name}` }, title);
@@ -67,6 +74,8 @@ function start() {
       changeText();
     });
   }
+  draw();
+  startEssay();
   window.addEventListener("hashchange", () => location.reload());
   loaded.then(() => retranslate(drawResult), (error) => (document.getElementById("translation").textContent = String(error)));
 }

@@ -1,0 +1,98 @@
+"use strict";
+// Figures of the essay about attention: paths, lookup, scaling, heads and masks.
+
+// Hops of a recurrent network and of self-attention between two words. Before the model is
+// loaded, the words are separated at spaces.
+async function whyFigure() {
+  const names = found.result?.sourceNames?.slice(0, MOST_SHOWN) || chosen.text.trim().split(/\s+/);
+  if (names.length < 2) return [paragraph("Type a sentence of at least two words.")];
+  const from = chosenIndex("from", names.length);
+  const to = chosenIndex("to", names.length);
+  const distance = Math.abs(to - from);
+  const [width, base] = [drawnWidth(680), 120];
+  const step = Math.min(60, (width - 40) / names.length);
+  const x = (at) => 20 + (at + 0.4) * step;
+  const arc = (a, b, height, className) => svgElement("path", { class: className, d: `M${x(a)} ${base}Q${(x(a) + x(b)) / 2} ${base - height} ${x(b)} ${base}` });
+  const svg = svgElement("svg", { class: "hops", viewBox: `0 0 ${width} 230`, width, height: 230, role: "img", "aria-label": `${distance} steps of a recurrent network, one of self-attention` });
+  const [first, last] = [Math.min(from, to), Math.max(from, to)];
+  for (let at = first; at < last; at++) svg.append(arc(at, at + 1, 40, "recurrent"));
+  if (distance) svg.append(arc(from, to, 220, "direct"));
+  names.forEach((name, at) => {
+    svg.append(svgElement("circle", { class: at === from || at === to ? "end" : "", cx: x(at), cy: base, r: 4 }));
+    svg.append(svgElement("text", { class: at === from || at === to ? "end" : "", transform: `translate(${x(at) - 3} ${base + 18}) rotate(45)` }, isolated(name)));
+  });
+  let weight = "";
+  if (found.result?.ids.length && distance) {
+    const seen = await tensors();
+    const found_ = Array.from({ length: CONFIG.layers }, (_, layer) =>
+      seen[`encoder/layer_${layer}/self_attention/steps`].map((rows, head) => ({ layer, head, weight: rows[to].weights[from] }))).flat();
+    const best = found_[indexOfLargest(found_.map((each) => each.weight))];
+    weight = ` In this model, ${bare(names[to])} gives ${bare(names[from])} a weight of up to ${percent(best.weight)} (layer ${best.layer + 1}, head ${best.head + 1} of the encoder; below, weights are explained).`;
+  }
+  const look = `Look at the arcs from ${bare(names[from])} to ${bare(names[to])}: a recurrent network needs ${distance} ${distance === 1 ? "step" : "steps"} (grey), self-attention one (blue).${weight}`;
+  return [wordChoice("From", names, "from"), wordChoice("To", names, "to"), framed("Steps between two words", look, svg)];
+}
+
+async function lookupFigure() {
+  const { names, head, layer, word, steps, chooser } = await chosenQuery();
+  const { products, scaled, weights } = steps;
+  const order = [...names.keys()].sort((a, b) => weights[b] - weights[a]);
+  const three = order.slice(0, 3).reduce((sum, at) => sum + weights[at], 0);
+  const look = `Look at ${bare(names[order[0]])}: the query of ${bare(names[word])} fits its key best and gives it ${percent(weights[order[0]])} of the weight. A dictionary would return this value alone; here the three largest weights together have ${percent(three)}.`;
+  const table = () => tableOf("From the query to the weights", ["key", "q · k", "q · k / √d_k", "weight"], names.map((name, at) => [name, number(products[at]), number(scaled[at]), percent(weights[at])]));
+  return [chooser, bars(`Weights of the query of ${bare(names[word])}`, names, [{ name: `layer ${layer + 1}, head ${head + 1}`, values: weights }], { look, title: "key", most: 1, chosen: order[0] }), folded("Each step as a table", table)];
+}
+
+async function scalingFigure() {
+  const { names, word, steps, chooser } = await chosenQuery();
+  const { weights, products } = steps;
+  const hard = softmax(products);
+  const [top, hardTop] = [weights, hard].map((values) => Math.max(...values));
+  const slope = (value) => number(value * (1 - value));
+  const look = `Look at the longest bars: without the division by √${CONFIG.dK} = ${number(Math.sqrt(CONFIG.dK), 2)}, the largest weight of ${bare(names[word])} is ${percent(hardTop)} instead of ${percent(top)}. Its derivative a(1 − a) is ${slope(hardTop)} instead of ${slope(top)}.`;
+  return [inThisModel(`d_k is ${CONFIG.dK}.`), chooser,
+    bars(`Softmax of the products of ${bare(names[word])}`, names, [{ name: "with division", values: weights }, { name: "without", values: hard }], { look, title: "key", most: 1 })];
+}
+
+async function headsFigure() {
+  const names = sourceWords();
+  const layer = chosenIndex("layer", CONFIG.layers);
+  const heads = (await tensors())[`encoder/layer_${layer}/self_attention/steps`].map((rows) => rows.map((row) => row.weights));
+  // The query and the two heads that place the largest share of their weight differently.
+  let best = { share: -1 };
+  names.forEach((_, word) => heads.forEach((a, one) => heads.forEach((b, two) => {
+    const share = a[word].reduce((sum, value, at) => sum + Math.abs(value - b[word][at]), 0) / 2;
+    if (one < two && share > best.share) best = { share, word, one, two };
+  })));
+  const peak = (head) => {
+    const at = indexOfLargest(heads[head][best.word]);
+    return `head ${head + 1} gives ${percent(heads[head][best.word][at])} to ${bare(names[at])}`;
+  };
+  const look = heads.length === 1
+    ? "This model has one head, so all arcs have one colour."
+    : `Look at ${bare(names[best.word])}, where two heads differ most: ${peak(best.one)}, ${peak(best.two)}. Point at a word to see only its arcs.`;
+  return [inThisModel(`${heads.length} heads with d_k = ${CONFIG.dK} and d_v = ${CONFIG.dV}.`), controls(counted("layer", CONFIG.layers, "layer")),
+    arcs("All heads of a layer", { look, queries: names, keys: names, titles: ["query", "key"], heads, verbs: ["attends to", "is attended to by"], where: `Encoder, layer ${layer + 1}` })];
+}
+
+async function masksFigure() {
+  const seen = await tensors();
+  const [side, kind] = (KINDS.find(([each]) => each === chosen.kind) || KINDS[2])[0].split("/");
+  const layers = side === "encoder" ? CONFIG.layers : CONFIG.decoderLayers;
+  const steps = seen[`${side}/layer_${chosenIndex("layer", layers)}/${kind}_attention/steps`];
+  const rows = steps[chosenIndex("head", steps.length)].map((row) => row.weights);
+  const [source, target] = [sourceWords(), targetWords()];
+  const isCausal = side === "decoder" && kind === "self";
+  const queries = side === "encoder" ? source : target;
+  const keys = isCausal ? ["(start)", ...target.slice(0, -1)] : source;
+  const peaks = rows.map((row) => Math.max(...row));
+  // The first row of masked attention has only one key.
+  const word = isCausal ? Math.min(chosen.word, rows.length - 1) : indexOfLargest(peaks);
+  const told = isCausal
+    ? `${rows.length * (rows.length - 1) / 2} of ${rows.length ** 2} cells are masked (hatched). Row ${bare(queries[word])} can use ${word + 1} ${word ? "keys" : "key"}, the tokens before it.`
+    : `nothing is masked, and each row uses all ${keys.length} keys. Its largest weight, ${percent(peaks[word])}, is at ${bare(keys[indexOfLargest(rows[word])])}.`;
+  return [
+    controls(choice("attention", KINDS, `${side}/${kind}`, (value) => choose("kind", value)), counted("layer", layers, "layer"), counted("head", steps.length, "head")),
+    matrix("Weights of one head", rows, { look: `Look at row ${bare(queries[word])}: ${told}`, rowNames: queries, columnNames: keys, rowTitle: side === "encoder" ? "query" : "predicted token", columnTitle: "key", kind: "weights", most: 1, write: percent, chosen: word, isMasked: (row, column) => isCausal && column > row }),
+  ];
+}

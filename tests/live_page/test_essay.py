@@ -1,0 +1,75 @@
+"""Tests of the essay: its parts, and the numbers in its figures."""
+
+import re
+from importlib.resources import files
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+pytest.importorskip("selenium.webdriver", reason="selenium is absent")
+from selenium.webdriver.support.ui import WebDriverWait
+
+from t2t_repro.models.attention_maps import attention_maps
+from tests.run_command import ROOT
+
+FOLDER = files("t2t_repro.live_page") / "essay"
+SECTIONS = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
+TEXT = "one two three"
+
+
+@pytest.mark.parametrize("name", sorted(SECTIONS))
+def test_section_is_complete(name):
+    text = SECTIONS[name]
+    questions = text.count("<details><summary>")
+    assert questions == text.count("</p></details>")
+    if name == "12_questions.html":
+        assert questions >= 8
+        return
+    assert questions == 2
+    for part in ('<p class="place">Section', '<p class="formula">', "data-figure="):
+        assert part in text
+    explanation = text.split("<div data-figure")[0].split("</h2>")[1]
+    explanation = re.sub(r'<p class="formula">.*?</p>|<[^>]+>', "", explanation)
+    assert 120 <= len(explanation.split()) <= 250
+    codes = re.findall(r"<code>(.*?)</code>", text.split('<p class="code">')[1])
+    paths = [ROOT / code for code in codes if code.endswith(".py")]
+    contents = "".join(path.read_text(encoding="utf-8") for path in paths)
+    assert paths
+    for code in codes:
+        assert code.endswith(".py") or code.split(".")[-1] in contents
+
+
+@pytest.mark.medium
+def test_figures_show_the_numbers_of_the_model(live):
+    """Compares weights of attention and losses with those of Python."""
+    page = live.page
+    page.get("about:blank")
+    page.get(f"{live.address}#text={quote(TEXT)}&word=1&layer=1&head=1")
+    drawn = "return document.getElementById('essay').dataset.drawn"
+    WebDriverWait(page, 60).until(lambda page: page.execute_script(drawn) == TEXT)
+    for place in page.find_elements("css selector", "[data-figure]"):
+        assert place.find_elements("tag name", "figure")
+        assert "Look at" in place.text
+    source = live.ids(TEXT)
+    translation = page.find_element("id", "translation").text
+    target = live.ids(translation)
+    inputs, targets = tf.constant([source]), tf.constant([target])
+    weights = attention_maps(live.model, inputs, targets)
+    shown = read_bars(page, "lookup")
+    expected = weights["encoder/layer_1/self_attention"][0, 1, 1]
+    np.testing.assert_allclose(shown, 100 * expected, atol=0.051)
+    log_probs = tf.nn.log_softmax(live.model({"inputs": inputs, "targets": targets}))
+    losses = -log_probs.numpy()[0, range(len(target)), target]
+    np.testing.assert_allclose(read_bars(page, "training"), losses, atol=6e-4)
+
+
+def read_bars(page, figure):
+    """Returns the numbers of the first bars of a figure."""
+    script = (
+        "const bars = document.querySelector(`[data-figure=${arguments[0]}] .bars`);"
+        "return [...bars.querySelectorAll('.value')].map((each) => each.textContent)"
+    )
+    texts = page.execute_script(script, figure)
+    return [float(re.sub("[ %<]", "", text.replace("\u2212", "-"))) for text in texts]
