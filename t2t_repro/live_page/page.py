@@ -28,6 +28,9 @@ _FIGURES = (
     *("frame.js", "math.js", "matrix.js", "arcs.js", "bars.js", "curves.js"),
     *("search_tree.js", "hops.js", "figure_one.js"),
 )
+MOST_OFFERED = 5
+"""Maximum number of examples among which the reader chooses."""
+
 _STYLES = ("style.css", "figures.css", "essay.css")
 # Sections of the essay, in the order of the paper.
 _ESSAY = (
@@ -35,7 +38,8 @@ _ESSAY = (
     *("07_block", "08_masks", "09_words", "10_training", "11_cost", "12_questions"),
 )
 _ESSAY_SCRIPTS = (
-    *("essay.js", "attention_figures.js", "model_figures.js", "output_figures.js"),
+    *("essay.js", "experiments.js", "attention_figures.js", "model_figures.js"),
+    "output_figures.js",
 )
 _VIEWS = (
     "elements.js",
@@ -65,8 +69,8 @@ def live_page(
         vocabulary: Bytes of the vocabulary file.
         file_name: Name of the vocabulary file, ending in `.model` or `.subwords`.
         model_name: Name of the model, which the page displays.
-        examples: Sentences that the page offers; it translates the first one initially.
-            Without examples the page asks for a sentence.
+        examples: Sentences for the page's experiments. The page offers the first five
+            and translates the first one initially. Without examples it asks for one.
         trained_on: Sentence about the model's training data.
 
     Raises:
@@ -84,12 +88,13 @@ def live_page(
         "config": config,
         "tokenizer": live_tokenizer(vocabulary, file_name),
         "index": index,
+        "sentences": list(examples),
         "weights": base64_text(weights),
     }
     return Template(page_part(_ROOM, "views/page.html")).substitute(
         model=html.escape(model_name),
         example=html.escape(examples[0] if examples else ""),
-        examples="".join(map(_example_button, examples)),
+        examples="".join(map(_example_button, examples[:MOST_OFFERED])),
         trained_on=html.escape(trained_on),
         essay="".join(page_part(_ROOM, f"essay/{name}.html") for name in _ESSAY),
         version=__version__,

@@ -65,6 +65,24 @@ def test_figures_show_the_numbers_of_the_model(live):
     np.testing.assert_allclose(read_bars(page, "training"), losses, atol=6e-4)
 
 
+@pytest.mark.medium
+def test_experiment_states_its_result_in_numbers(live):
+    """Translation meets no later tokens, so removing the causal mask has no effect."""
+    page = live.page
+    button = "[data-figure=masks] .experiment button"
+    WebDriverWait(page, 60).until(
+        lambda page: page.find_elements("css selector", button)
+    )
+    page.execute_script(f"document.querySelector('{button}').click()")
+    outcome = (
+        "return document.querySelector('[data-figure=masks] .experiment').innerText"
+    )
+    same = "2 of 2 translations stay the same."
+    WebDriverWait(page, 60).until(lambda page: same in page.execute_script(outcome))
+    losses = re.findall(r"\d+\.\d\d", page.execute_script(outcome))
+    assert len({*losses}) == 2
+
+
 def read_bars(page, figure):
     """Returns the numbers of the first bars of a figure."""
     script = (

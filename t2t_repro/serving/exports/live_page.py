@@ -76,22 +76,23 @@ class LivePage(ExportFormat):
 
 
 def choose_examples(sentences: Iterable[str]) -> list[str]:
-    """Returns up to five sentences of different lengths, the longest one first.
+    """Returns up to ten sentences: five of different lengths, longest first, twice.
 
-    For each number of words in `_WORDS` this is the first sentence without a repeated
-    word. A sentence of twelve words shows most: attention has many words to choose
-    from, and its picture is still readable. For a language that does not separate
-    words, these are the first five sentences of at most 80 characters.
+    For each number of words in `_WORDS` these are the first two sentences without a
+    repeated word. A sentence of twelve words shows most: attention has many words to
+    choose from, and its picture is still readable. For a language that does not
+    separate words, these are the first ten sentences of at most 80 characters.
     """
     lines = [line.strip() for line in sentences]
-    by_length: dict[int, str] = {}
+    by_length: dict[int, list[str]] = {count: [] for count in _WORDS}
     for line in lines:
         words = line.casefold().split()
         if len(words) in _WORDS and len({*words}) == len(words):
-            by_length.setdefault(len(words), line)
-    found = [by_length[count] for count in _WORDS if count in by_length]
+            by_length[len(words)].append(line)
+    groups = by_length.values()
+    found = [group[n] for n in range(2) for group in groups if len(group) > n]
     short = [line for line in lines if line and len(line) <= _MOST_CHARACTERS]
-    return found or short[: len(_WORDS)]
+    return found or short[: 2 * len(_WORDS)]
 
 
 def _local_problem(directory: ModelDir) -> Problem | None:

@@ -4,6 +4,7 @@
 // Hops of a recurrent network and of self-attention between two words. Before the model is
 // loaded, the words are separated at spaces.
 async function whyFigure() {
+  const seen = found.result?.ids.length ? await tensors() : null;
   const names = found.result?.sourceNames?.slice(0, MOST_SHOWN) || chosen.text.trim().split(/\s+/);
   if (names.length < 2) return [paragraph("Type a sentence of at least two words.")];
   const from = chosenIndex("from", names.length);
@@ -22,11 +23,10 @@ async function whyFigure() {
     svg.append(svgElement("text", { class: at === from || at === to ? "end" : "", transform: `translate(${x(at) - 3} ${base + 18}) rotate(45)` }, isolated(name)));
   });
   let weight = "";
-  if (found.result?.ids.length && distance) {
-    const seen = await tensors();
-    const found_ = Array.from({ length: CONFIG.layers }, (_, layer) =>
+  if (seen && distance) {
+    const pairs = Array.from({ length: CONFIG.layers }, (_, layer) =>
       seen[`encoder/layer_${layer}/self_attention/steps`].map((rows, head) => ({ layer, head, weight: rows[to].weights[from] }))).flat();
-    const best = found_[indexOfLargest(found_.map((each) => each.weight))];
+    const best = pairs[indexOfLargest(pairs.map((each) => each.weight))];
     weight = ` In this model, ${bare(names[to])} gives ${bare(names[from])} a weight of up to ${percent(best.weight)} (layer ${best.layer + 1}, head ${best.head + 1} of the encoder; below, weights are explained).`;
   }
   const look = `Look at the arcs from ${bare(names[from])} to ${bare(names[to])}: a recurrent network needs ${distance} ${distance === 1 ? "step" : "steps"} (grey), self-attention one (blue).${weight}`;
@@ -51,13 +51,15 @@ async function scalingFigure() {
   const slope = (value) => number(value * (1 - value));
   const look = `Look at the longest bars: without the division by √${CONFIG.dK} = ${number(Math.sqrt(CONFIG.dK), 2)}, the largest weight of ${bare(names[word])} is ${percent(hardTop)} instead of ${percent(top)}. Its derivative a(1 − a) is ${slope(hardTop)} instead of ${slope(top)}.`;
   return [inThisModel(`d_k is ${CONFIG.dK}.`), chooser,
-    bars(`Softmax of the products of ${bare(names[word])}`, names, [{ name: "with division", values: weights }, { name: "without", values: hard }], { look, title: "key", most: 1 })];
+    bars(`Softmax of the products of ${bare(names[word])}`, names, [{ name: "with division", values: weights }, { name: "without", values: hard }], { look, title: "key", most: 1 }),
+    experiment("without scaling, the softmax saturates: one key gets nearly all the weight.", compareSaturation)];
 }
 
 async function headsFigure() {
+  const seen = await tensors();
   const names = sourceWords();
   const layer = chosenIndex("layer", CONFIG.layers);
-  const heads = (await tensors())[`encoder/layer_${layer}/self_attention/steps`].map((rows) => rows.map((row) => row.weights));
+  const heads = seen[`encoder/layer_${layer}/self_attention/steps`].map((rows) => rows.map((row) => row.weights));
   // The query and the two heads that place the largest share of their weight differently.
   let best = { share: -1 };
   names.forEach((_, word) => heads.forEach((a, one) => heads.forEach((b, two) => {
@@ -72,7 +74,8 @@ async function headsFigure() {
     ? "This model has one head, so all arcs have one colour."
     : `Look at ${bare(names[best.word])}, where two heads differ most: ${peak(best.one)}, ${peak(best.two)}. Point at a word to see only its arcs.`;
   return [inThisModel(`${heads.length} heads with d_k = ${CONFIG.dK} and d_v = ${CONFIG.dV}.`), controls(counted("layer", CONFIG.layers, "layer")),
-    arcs("All heads of a layer", { look, queries: names, keys: names, titles: ["query", "key"], heads, verbs: ["attends to", "is attended to by"], where: `Encoder, layer ${layer + 1}` })];
+    arcs("All heads of a layer", { look, queries: names, keys: names, titles: ["query", "key"], heads, verbs: ["attends to", "is attended to by"], where: `Encoder, layer ${layer + 1}` }),
+    experiment("several heads are better than one. (The experiment keeps only the first head of each attention of this model, which was trained with all of them.)", () => compareModels({ heads: otherHeads() }))];
 }
 
 async function masksFigure() {
@@ -94,5 +97,6 @@ async function masksFigure() {
   return [
     controls(choice("attention", KINDS, `${side}/${kind}`, (value) => choose("kind", value)), counted("layer", layers, "layer"), counted("head", steps.length, "head")),
     matrix("Weights of one head", rows, { look: `Look at row ${bare(queries[word])}: ${told}`, rowNames: queries, columnNames: keys, rowTitle: side === "encoder" ? "query" : "predicted token", columnTitle: "key", kind: "weights", most: 1, write: percent, chosen: word, isMasked: (row, column) => isCausal && column > row }),
+    experiment("the causal mask matters in training only, where later tokens exist.", () => compareModels({ noCausalMask: true })),
   ];
 }

@@ -6,8 +6,8 @@ const rowsOf = (name) => MODEL.index.find(([each]) => each === name)?.[1][0];
 const vocabularySize = (side) => rowsOf("embedding/table") || rowsOf(`${side}_embedding/table`);
 
 async function vectorsFigure() {
-  const names = sourceWords();
   const vectors = (await tensors())["input/embedded"];
+  const names = sourceWords();
   const rows = vectors.map((a) => vectors.map((b) => dot(a, 0, b, 0, a.length) / (sizeOf(a) * sizeOf(b))));
   let [one, two] = [0, names.length - 1];
   rows.forEach((row, a) => row.forEach((value, b) => {
@@ -46,14 +46,15 @@ async function positionsFigure() {
     inThisModel(POSITION_KINDS[CONFIG.position] || CONFIG.position),
     framed("Without positions the order is lost", look, tableOf("Translations", ["text", "with positions", "without positions"], rows)),
     matrix("The vectors that are added", (await tensors())["input/positions"], { look: "Each row differs from all others.", rowNames: sourceWords(), rowTitle: "position of", columnTitle: "channel" }),
+    experiment("without positions, the order is lost.", () => compareModels({ noPositions: true })),
   ];
 }
 
 const MOST_UNITS = 12;
 
 async function blockFigure() {
-  const names = sourceWords();
   const seen = await tensors();
+  const names = sourceWords();
   const layer = chosenIndex("layer", CONFIG.layers);
   const word = chosenIndex("word", names.length);
   const at = (name) => seen[`encoder/layer_${layer}/${name}`];
@@ -71,6 +72,7 @@ async function blockFigure() {
     inThisModel(`${CONFIG.layers} layers in the encoder and ${CONFIG.decoderLayers} in the decoder, ${whole(hidden[word].length)} hidden units, and ${CONFIG.norm === "pre" ? "normalization before each sub-layer (pre-norm)" : "normalization after each sum, as in the paper"}.`),
     wordChoice("Token", names, "word"), controls(counted("layer", CONFIG.layers, "layer")),
     matrix("Hidden units of the feed-forward network", hidden.map((row) => units.map((unit) => row[unit])), { look, rowNames: names, columnNames: units.map((unit) => String(unit + 1)), rowTitle: "token", columnTitle: "unit", chosen: word }),
-    bars("Sizes of the vectors (square root of the sum of squares)", ["self-attention", "feed-forward"], ["input of the sub-layer", "output of the sub-layer"].map((name, n) => ({ name, values: sizes.map((pair) => pair[n]) })), { look: told, title: "sub-layer", write: (value) => number(value, 1) }),
+    bars("Sizes of the vectors (square root of the sum of squares)", ["self-attention", "feed-forward"], ["input", "output"].map((name, n) => ({ name, values: sizes.map((pair) => pair[n]) })), { look: told, title: "sub-layer", write: (value) => number(value, 1) }),
+    experiment("the layers need their residual connections. (The experiment removes all of them.)", () => compareModels({ residuals: residuals() })),
   ];
 }

@@ -20,6 +20,7 @@ async function wordsFigure() {
     wordChoice("Step", names, "step"),
     bars(`Most probable tokens at step ${at + 1}`, all[at].map((each) => each.name), [{ name: "model", values: all[at].map((each) => Math.exp(each.stepLogProb)) }, { name: "smoothed target", values: smooth }], { look, title: "token", most: 1, chosen: all[at].findIndex((each) => each.ids.at(-1) === ids[at]) }),
     searchTree("Beam search", found.result, { look: "Look at the boxes without a continuation: these hypotheses left the beam, because continuations of others were better.", beam: chosen.beam, alpha: chosen.alpha }),
+    experiment("beam search finds better translations than the most probable token at each step.", compareBeams),
   ];
 }
 
