@@ -53,7 +53,7 @@ def test_later_position_is_a_rotation_of_the_earlier_one(browser, tmp_path, posi
     live.assert_scores(tiny.pairs("train")[:2], live.model)
     formulas(live, pos=POS, k=K)
     assert SIZES["d_model"] == 16
-    shown = live.page.find_element("css selector", "#view .formula math")
+    _, shown, *_ = live.page.find_elements("css selector", "#view .formula math")
     (exponent,) = re.findall(r"ω_i = 10000\^\((.*)\)", shown.get_attribute("alttext"))
     cells = live.page.execute_script(
         "return [...document.querySelectorAll('.circles + .scroll tbody tr')]"

@@ -1,7 +1,7 @@
 "use strict";
 // Typesets formulas as MathML.
 //
-// math(text) -> <math>; formula(text) -> the same in a paragraph of its own.
+// math(text) -> <math>; formula(text) -> the same in a box of its own.
 //   text: a formula in a line, such as "softmax(frac(Q K^T, sqrt(d_k))) V": `_` and `^` attach an
 //   index or a power, whose brackets are not shown; `frac(a, b)` and `sqrt(a)` are the fraction and
 //   the root. The line itself is the alternative text.
@@ -63,5 +63,8 @@ function math(text) {
   return made;
 }
 
-// Long formulas scroll, so the keyboard must reach them.
-const formula = (text) => element("div", { className: "formula", tabIndex: 0, role: "group", "aria-label": "Formula" }, math(text));
+// Semicolons outside of brackets begin a new line. Long formulas scroll, so the keyboard must reach them.
+function formula(text) {
+  const lines = text.split(/; (?![^()]*\))/).map((line) => element("div", {}, math(line)));
+  return element("div", { className: "formula", tabIndex: 0, role: "group", "aria-label": "Formula" }, ...lines);
+}
