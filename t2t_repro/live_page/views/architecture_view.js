@@ -19,6 +19,8 @@ const [ADD_AND_NORM, RESIDUAL, LAST] = CONFIG.norm === "pre"
   ? ["x + Sublayer(LayerNorm(x))", "The input of the sub-layer is normalized at each position to mean 0 and variance 1 before it, and then added to its output.", "LayerNorm(x)"]
   : ["LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output, and each position is normalized to mean 0 and variance 1.", "x"];
 const multiHead = (mask) => `Concat(head_1, …, head_h) W^O; head_i = softmax(frac(Q_i K_i^T, sqrt(d_k))${mask}) V_i`;
+const HAS_BIAS = hasWeights("softmax/bias") || hasWeights("embedding/bias");
+const FIRST_INPUT = CONFIG.startSymbol === PAD ? "The first input is a vector of zeros." : "The first input is the start token of the model.";
 const ACTIVATION = { relu: "max(0, x W_1 + b_1)", swish: "swish(x W_1 + b_1)" }[CONFIG.activation] || "GELU(x W_1 + b_1)";
 const FEED_FORWARD = [`${ACTIVATION} W_2 + b_2`, "A two-layer network is applied to each position separately."];
 
@@ -30,7 +32,7 @@ const BLOCKS = [
   ["encoder/self_residual", "Add & norm", 0, 3, ADD_AND_NORM, RESIDUAL, (n) => `encoder/layer_${n}/self_attention_residual/output`],
   ["encoder/feed_forward", "Feed forward", 0, 4, ...FEED_FORWARD, (n) => `encoder/layer_${n}/feed_forward/output`],
   ["encoder/feed_residual", "Add & norm", 0, 5, ADD_AND_NORM, `${RESIDUAL} This is the output of the layer.`, (n) => `encoder/layer_${n}/feed_forward_residual/output`],
-  ["decoder/embedding", "Output embedding", 1, 0, `${EMBEDDING}[previous token]`, "The translation so far, shifted right by one position. The first input is a vector of zeros.", () => "target/embedded"],
+  ["decoder/embedding", "Output embedding", 1, 0, `${EMBEDDING}[previous token]`, "The translation so far, shifted right by one position. " + FIRST_INPUT, () => "target/embedded"],
   ["decoder/positions", "+ positions", 1, 1, ...POSITIONS, () => "target/output"],
   ["decoder/self_attention", "Masked self-attention", 1, 2, multiHead(" + mask"), "Each position attends to itself and to the preceding positions only.", (n) => `decoder/layer_${n}/self_attention/output`],
   ["decoder/self_residual", "Add & norm", 1, 3, ADD_AND_NORM, RESIDUAL, (n) => `decoder/layer_${n}/self_attention_residual/output`],
@@ -38,7 +40,7 @@ const BLOCKS = [
   ["decoder/cross_residual", "Add & norm", 1, 5, ADD_AND_NORM, RESIDUAL, (n) => `decoder/layer_${n}/cross_attention_residual/output`],
   ["decoder/feed_forward", "Feed forward", 1, 6, ...FEED_FORWARD, (n) => `decoder/layer_${n}/feed_forward/output`],
   ["decoder/feed_residual", "Add & norm", 1, 7, ADD_AND_NORM, `${RESIDUAL} This is the output of the layer.`, (n) => `decoder/layer_${n}/feed_forward_residual/output`],
-  ["decoder/logits", "Linear", 1, 8, `logits = ${LAST} E^T`, `The dot product with each row of the ${hasWeights("softmax/table") ? "softmax's own" : "embedding"} table is the logit of a token of the vocabulary.`, () => "logits"],
+  ["decoder/logits", "Linear", 1, 8, `logits = ${LAST} E^T${HAS_BIAS ? " + b" : ""}`, `The dot product with each row of the ${hasWeights("softmax/table") ? "softmax's own" : "embedding"} table${HAS_BIAS ? ", plus a bias," : ""} is the logit of a token of the vocabulary.`, () => "logits"],
   ["decoder/softmax", "Softmax", 1, 9, "p_i = frac(exp(logit_i), exp(logit_1) + … + exp(logit_V))", "The softmax divides the exponential of each logit by the sum of all exponentials, which gives a probability to each token of the vocabulary.", () => "logits"],
 ];
 

@@ -54,7 +54,7 @@ function vectorsPart(seen, attention, head, word) {
   const options = { rowTitle: "word", columnTitle: "channel" };
   return [
     heading("Queries, keys and values"),
-    element("p", {}, "The head multiplies the vectors of the words by three matrices: ", math("W^Q"), " makes the query of a word, ", math("W^K"), " the key and ", math("W^V"), ` the value. Queries and keys have ${dK} channels, values ${dV}.`),
+    element("p", {}, "The head multiplies the vectors of the words by three matrices: ", math("W^Q"), " makes the query of a word, ", math("W^K"), " the key and ", math("W^V"), ` the value${hasWeights(`${name}/query/bias`) ? "; this model also adds a bias to each" : ""}. Queries and keys have ${dK} channels, values ${dV}.`),
     matrix(`Query of head ${head + 1}`, part([seen[`${name}/queries`][word]], dK), { ...options, rowNames: [queries[word]], look: "This vector is compared with all keys below." }),
     matrix(`Keys of head ${head + 1}`, part(seen[`${name}/keys`], dK), { ...options, rowNames: keys, look: "A key whose colours follow those of the query has a large dot product with it." }),
     matrix(`Values of head ${head + 1}`, part(seen[`${name}/values`], dV), { ...options, rowNames: keys, look: "The head sums these vectors, each multiplied by its weight." }),

@@ -22,7 +22,7 @@ function translateView(into, redraw) {
     paragraph(`The text is split into subwords of the model's vocabulary. ${MARKS[MODEL.tokenizer.kind]} The last token marks the end of the sentence.`),
     pieces(sourceNames),
     heading("Beam search"),
-    paragraph("At each step, beam search keeps the best partial translations (section 6.1). Because longer texts have lower probabilities, the score divides the log probability by a length penalty."),
+    paragraph("At each step, beam search keeps the best partial translations (section 6.1). Because longer texts have lower probabilities, the score divides the log probability by a length penalty." + (CONFIG.wordPenalty ? ` Before, this model subtracts a word penalty of ${number(CONFIG.wordPenalty)} for each token.` : "")),
     element("div", { className: "controls" },
       slider("beam size", { min: 1, max: MOST_BEAM, step: 1, value: chosen.beam }, again("beam")),
       slider("length penalty alpha", { min: 0, max: 2, step: 0.1, value: chosen.alpha }, again("alpha"))),
