@@ -133,7 +133,7 @@ def describe_data(directory: ModelDir) -> str:
         text = data.problem
     return (
         f"Trained to translate {data.source_lang} to {data.target_lang} on {text}. "
-        "It knows only words and sentences like those of its training data."
+        "It can translate only sentences like those of its training data."
     )
 
 
