@@ -65,18 +65,16 @@ def train_pieces(lines):
     return model.getvalue(), pieces
 
 
-def marian_vocabulary(sources, targets, shared, **options):
+def marian_vocabulary(sources, targets, shared):
     """Returns a vocabulary file that lacks some pieces of the SentencePiece models."""
     (source_model, source), (target_model, target) = map(
         train_pieces, (sources, targets)
     )
-    head = [*SPECIAL_PIECES, "<unk>", ">>deu<<", *options.get("added", {})]
+    head = [*SPECIAL_PIECES, "<unk>", ">>deu<<"]
     if shared:
         source = dict.fromkeys(source + target)
     pieces = [*head, *source][:-3], None if shared else [*head, *target][:-3]
-    return MarianTokenizer.from_pieces(
-        source_model, target_model, *pieces, **options
-    ).contents
+    return MarianTokenizer.from_pieces(source_model, target_model, *pieces).contents
 
 
 def separate_vocabularies(folder, *sides):
@@ -97,8 +95,7 @@ class Live:
         path = folder / f"vocab.{SUFFIXES[kind]}"
         sides = [*zip(*tiny.pairs("train"), strict=True)]
         if kind == "marian":
-            shared = self.hparams.share_embeddings
-            path.write_bytes(marian_vocabulary(*sides, shared, **(marian or {})))
+            path.write_bytes(marian_vocabulary(*sides, self.hparams.share_embeddings))
         elif kind == "sides":
             path.write_bytes(separate_vocabularies(folder, *sides))
         else:

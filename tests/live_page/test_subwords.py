@@ -128,8 +128,8 @@ def test_sentencepiece_with_every_rule(
         {"split_by_whitespace": False},
         {"allow_whitespace_only_pieces": True, "remove_extra_whitespaces": False},
         {"model_type": "char"},
-        {"model_type": "unigram", "character_coverage": 0.98},
-        {"model_type": "unigram", "byte_fallback": True, "unused": True},
+        {"model_type": "unigram", "byte_fallback": True},
+        {"model_type": "unigram", "character_coverage": 0.98, "unused": True},
         {"unused": True},
     ],
 )

@@ -7,9 +7,9 @@ class Unigram {
   constructor(pieces) {
     this.ids = idsOfKinds(pieces, NORMAL);
     this.scores = pieces.map(([, score]) => Math.fround(score));
-    const [names, scores] = [[...this.ids.keys()], [...this.ids.values()].map((id) => this.scores[id])];
-    this.longest = names.reduce((most, name) => Math.max(most, [...name].length), 0);
-    const least = scores.reduce((a, b) => Math.min(a, b), Infinity);
+    const usable = pieces.filter(([, , kind]) => kind === NORMAL);
+    this.longest = usable.reduce((most, [piece]) => Math.max(most, [...piece].length), 0);
+    const least = usable.reduce((lowest, [, score]) => Math.min(lowest, score), Infinity);
     this.unknownScore = Math.fround(least - UNKNOWN_PENALTY);
   }
 
