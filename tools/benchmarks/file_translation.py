@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -47,6 +48,7 @@ def time_file(
     forced = {"decode_length_factor": 0, "decode_extra_length": args.length}
     model_dir = start_up.write_model_dir(size, vocabulary, folder, **forced)
     model = _prepare(model_dir, folder)
+    commands: dict[str, Sequence[str]]
     commands = {start_up.IMPORT: ("-c", start_up.IMPORT)}
     for precision in (FLOAT32, INT8):
         output = folder / f"output.{precision}"
