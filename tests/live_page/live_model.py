@@ -87,9 +87,7 @@ def separate_vocabularies(folder, *sides):
 class Live:
     """Random model with weights rounded as in the page, its tokenizer and its page."""
 
-    def __init__(
-        self, browser, folder, kind="sentencepiece", lines=(), marian=None, **settings
-    ):
+    def __init__(self, browser, folder, kind="sentencepiece", lines=(), **settings):
         search = {"beam_size": 3, "decode_extra_length": 6}
         self.hparams = HParams(**(SIZES | search | settings), vocab_size=300)
         path = folder / f"vocab.{SUFFIXES[kind]}"

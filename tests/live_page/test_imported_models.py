@@ -14,7 +14,7 @@ pytestmark = pytest.mark.medium
 
 TEXTS = [source for source, _ in tiny.pairs("train")[:12]]
 TEXTS += [
-    *("", " ", "\u2581", "one", "x y z one", "<unk> </s>", "\u2581one"),
+    *("", "\u2581", "one", "x y z one", "<unk> </s>", "\u2581one"),
     *(">>deu<< one two", ">>fra<< one", " >>deu<< one", "ein \ufb01 one", "Ω one"),
 ]
 MARIAN = {

@@ -16,6 +16,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import SPECIAL_PIECES, MarianTokenizer
 from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
+from t2t_repro.tokenizers.tokenizer import EOS_ID
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests.run_command import ROOT
 
@@ -157,7 +158,7 @@ def test_options_of_marian_vocabularies(browser, tmp_path, has_models):
     path.write_bytes(tokenizer.contents)
     lines = ODD + LINES + [">>deu<< READMEREAD a", ">>x<<|", "a >>deu<< | b"]
     encoder = tokenizer.plain
-    ids = [encoder.encode(line) for line in lines]
+    ids = [[*encoder.source.encode(line), EOS_ID] for line in lines]
     found_ids, found_texts = in_browser(browser, path, lines, ids)
     assert found_ids == ids
     assert found_texts == [encoder.decode(row) for row in ids]
