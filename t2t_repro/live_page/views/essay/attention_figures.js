@@ -18,9 +18,12 @@ async function whyFigure() {
   const [first, last] = [Math.min(from, to), Math.max(from, to)];
   for (let at = first; at < last; at++) svg.append(arc(at, at + 1, 40, "recurrent"));
   if (distance) svg.append(arc(from, to, 220, "direct"));
+  // Close words are written vertically; of very close ones, only the two ends are named.
+  const turn = step < 30 ? 90 : 45;
   names.forEach((name, at) => {
-    svg.append(svgElement("circle", { class: at === from || at === to ? "end" : "", cx: x(at), cy: base, r: 4 }));
-    svg.append(svgElement("text", { class: at === from || at === to ? "end" : "", transform: `translate(${x(at) - 3} ${base + 18}) rotate(45)` }, isolated(name)));
+    const isEnd = at === from || at === to;
+    svg.append(svgElement("circle", { class: isEnd ? "end" : "", cx: x(at), cy: base, r: step < 13 ? 2.5 : 4 }));
+    if (isEnd || step >= 13) svg.append(svgElement("text", { class: isEnd ? "end" : "", transform: `translate(${x(at) - 3} ${base + 18}) rotate(${turn})` }, isolated(name)));
   });
   let weight = "";
   if (seen && distance) {
