@@ -338,10 +338,10 @@ draw("encoder/layer_0/self_attention", pieces(source), pieces(source))
 # %% [markdown]
 # ## 10. Export an interactive page
 #
-# The next cell writes a single HTML file with your model, its weights and its tokenizer. It translates in any browser without a network connection. Download `hour/transformer.html` and open it to step through the beam search, explore the architecture of figure 1, or disable a head.
+# The next cell writes a single HTML file with your model, its weights and its tokenizer. It works in any browser without a network connection. Download `hour/transformer.html` and open it: an essay explains the paper section by section, with figures that your model computes for a sentence of your choice. In the other views, step through the beam search, explore the architecture of figure 1, or disable a head.
 
 # %%
-# !python -m t2t_repro.visualize --model_dir hour/model --live --text "half past four" --output hour/transformer.html
+# !python -m t2t_repro.visualize --model_dir hour/model --live --output hour/transformer.html
 
 # %% [markdown]
 # ## Next steps
