@@ -54,7 +54,7 @@ window.transformer = {
   },
 };
 
-const DEFAULTS = { view: "essay", section: "", from: 0, to: 7, step: 0, text: document.getElementById("text").value, beam: CONFIG.beamSize, alpha: CONFIG.alpha, kind: "decoder/cross", layer: 0, head: 0, word: 2, block: "encoder/self_attention", reference: "", off: "", pos: 3, k: 5, pair: 0 };
+const DEFAULTS = { view: "essay", section: "", from: 0, to: 7, step: 0, text: document.getElementById("text").value, beam: CONFIG.beamSize, alpha: CONFIG.alpha, kind: "decoder/cross", masks: "decoder/self", layer: 0, head: 0, word: 2, block: "encoder/self_attention", reference: "", off: "", pos: 3, k: 5, pair: 0 };
 const MOST_BEAM = Math.max(8, CONFIG.beamSize);
 const chosen = { ...DEFAULTS };
 

@@ -83,7 +83,7 @@ async function headsFigure() {
 
 async function masksFigure() {
   const seen = await tensors();
-  const [side, kind] = (KINDS.find(([each]) => each === chosen.kind) || KINDS[2])[0].split("/");
+  const [side, kind] = (KINDS.find(([each]) => each === chosen.masks) || KINDS[1])[0].split("/");
   const layers = side === "encoder" ? CONFIG.layers : CONFIG.decoderLayers;
   const steps = seen[`${side}/layer_${chosenIndex("layer", layers)}/${kind}_attention/steps`];
   const rows = steps[chosenIndex("head", steps.length)].map((row) => row.weights);
@@ -97,8 +97,14 @@ async function masksFigure() {
   const told = isCausal
     ? `${rows.length * (rows.length - 1) / 2} of ${rows.length ** 2} cells are masked (hatched). Row ${bare(queries[word])} can use ${word + 1} ${word ? "keys" : "key"}, the tokens before it.`
     : `nothing is masked, and each row uses all ${keys.length} keys. Its largest weight, ${percent(peaks[word])}, is at ${bare(keys[indexOfLargest(rows[word])])}.`;
+  // Steps through the rows of the mask.
+  const step = (name, next) => {
+    const button = element("button", { type: "button", disabled: !rows[next] }, name);
+    button.addEventListener("click", () => choose("word", next));
+    return button;
+  };
   return [
-    controls(choice("attention", KINDS, `${side}/${kind}`, (value) => choose("kind", value)), counted("layer", layers, "layer"), counted("head", steps.length, "head")),
+    controls(choice("attention", KINDS, `${side}/${kind}`, (value) => choose("masks", value)), counted("layer", layers, "layer"), counted("head", steps.length, "head"), ...(isCausal ? [step("Previous row", word - 1), step("Next row", word + 1)] : [])),
     matrix("Weights of one head", rows, { look: `Look at row ${bare(queries[word])}: ${told}`, rowNames: queries, columnNames: keys, rowTitle: side === "encoder" ? "query" : "predicted token", columnTitle: "key", kind: "weights", most: 1, write: percent, chosen: word, isMasked: (row, column) => isCausal && column > row }),
     experiment("the causal mask matters in training only, where later tokens exist.", () => compareModels({ noCausalMask: true })),
   ];
