@@ -266,8 +266,8 @@ def quantize_model(
             layer.normalize = normalize_in_float64
         elif isinstance(layer, TokenEmbedding):
             if layer not in matmuls:
-                table = np.asarray(layer.table, np.float32)
-                matmuls[layer] = QuantizedMatmul(table.T, weight_bits=weight_bits)
+                matrix, _ = group_weights((layer,))
+                matmuls[layer] = QuantizedMatmul(matrix, weight_bits=weight_bits)
                 layer.matmul = SharedMatmul(matmuls[layer])
                 _remove_weights(layer)
             layer.lookup = matmuls[layer].lookup

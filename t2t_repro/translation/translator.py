@@ -66,7 +66,10 @@ class Translator:
         self._replace_unknown = replace_unknown
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
+        """Returns the SHA-256 of the weights and the vocabulary in hexadecimal.
+
+        The weights of a quantized model include its int8 matrices.
+        """
         digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
         for model in self._models:
             weights = [each.value for each in named_variables(model).values()]

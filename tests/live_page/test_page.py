@@ -177,12 +177,14 @@ def formulas(page):
 def test_page_says_what_it_shows(browser, shared_live, tmp_path):
     assert "A bar marks the beginning" in show(shared_live, text="one")
     assert " future tokens" not in show(shared_live, view="attention")
+    assert "No key is masked" in show(shared_live, view="attention")
     assert " future tokens" in show(shared_live, view="attention", kind="decoder/self")
     show(shared_live, view="architecture", block="decoder/logits")
     assert formulas(browser) == ["logits = x E^T"]
     show(shared_live, text=" ")
     assert at(browser, "translation").text == "Type a sentence."
-    pieces = Live(browser, tmp_path, "wordpiece", norm="pre")
+    pieces = Live(browser, tmp_path, "wordpiece", norm="pre", source_end=False)
+    assert "added for the end of the source" in show(pieces, view="attention")
     assert "An underscore marks the end" in show(pieces, text="one")
     show(pieces, view="architecture", block="encoder/self_residual")
     assert formulas(browser) == ["x + Sublayer(LayerNorm(x))"]

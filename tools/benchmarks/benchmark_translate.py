@@ -112,8 +112,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
             "lines",
             several(cli.int_range(100)),
             "2000,10000",
-            "lines of the file that "
-            "each size translates, separated by commas; empty for no files",
+            "lines of each size's file, separated by commas; empty for no files",
         ),
         ("peers_python", str, None, "Python interpreter with the peers"),
     )

@@ -81,7 +81,7 @@ def write_line(size: str, vocab_size: int, folder: Path) -> list[str]:
 
 
 def write_model_dir(size: str, vocabulary: Path, folder: Path, **changes: Any) -> Path:
-    """Writes a model directory with random weights in a folder.
+    """Writes a model directory with random weights in a folder; returns its path.
 
     Args:
         size: Name of a hyper-parameter set.

@@ -79,15 +79,14 @@ async function architectureView(into, redraw) {
   };
   const path = BLOCKS.filter(([name]) => name.startsWith(side) && name !== "decoder/logits" && name !== "decoder/softmax");
   const values = path.map(([, , , , , , of]) => seen[of(layer)][word]);
-  const size = (row) => Math.sqrt(dot(row, 0, row, 0, row.length));
-  const sizes = values.map(size);
+  const sizes = values.map(sizeOf);
   const cosine = (a, b) => number(dot(values[a], 0, values[b], 0, values[a].length) / (sizes[a] * sizes[b] || 1), 2);
   const tellAt = (at) => `${path[at][1]} of layer ${layer + 1}: the vector has norm ${number(sizes[at], 2)}${at ? `, and its cosine with the vector before is ${cosine(at, at - 1)}` : ""}.`;
   const drawn = figureOne(redraw);
   const opened = element("section", {},
     element("div", { "aria-live": "polite" }, element("h3", {}, `${side}: ${title}`), formula(written), paragraph(told)),
     element("div", { className: "controls" },
-      choice("layer", Array.from({ length: layers }, (_, n) => [n, String(n + 1)]), layer, chooseNumber("layer")),
+      choice("layer", numbered(layers), layer, chooseNumber("layer")),
       choice(side === "encoder" ? "token" : "predicted token", rowNames.map((name, at) => [at, `${at + 1}: ${isolated(name)}`]), word, chooseNumber("word"))),
     await blockPicture(block, title, seen[tensor(layer)], rowNames, word));
   const blockNames = path.map(([, name], at) => `${at + 1} ${name}`);

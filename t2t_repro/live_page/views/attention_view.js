@@ -4,9 +4,9 @@
 const KINDS = [["encoder/self", "encoder, self-attention"], ["decoder/self", "decoder, masked self-attention"], ["decoder/cross", "decoder, cross-attention"]];
 const READ = { "encoder/self": "attends to", "decoder/self": "is predicted from", "decoder/cross": "is predicted from" };
 
-// Returns the words and the steps of an attention, which is chosen by the user.
-function chosenAttention(seen) {
-  const [key, title] = KINDS.find(([each]) => each === chosen.kind) || KINDS[2];
+// Returns the words, the steps and the mask of an attention; `wanted` is the user's choice.
+function chosenAttention(seen, wanted = chosen.kind) {
+  const [key, title] = KINDS.find(([each]) => each === wanted) || KINDS[2];
   const [side, kind] = key.split("/");
   const layer = Math.min(chosen.layer, (side === "encoder" ? CONFIG.layers : CONFIG.decoderLayers) - 1);
   const name = `${side}/layer_${layer}/${kind}_attention`;
@@ -15,7 +15,9 @@ function chosenAttention(seen) {
   const queries = side === "encoder" ? source : target;
   const isCausal = key === "decoder/self";
   const keys = isCausal ? ["(start)", ...queries.slice(0, -1)] : source;
-  return { key, title, side, layer, name, steps, queries, keys, isCausal, weights: steps.map((rows) => rows.map((row) => row.weights)) };
+  const isMasked = (query, key) => steps[0][query].masked[key] < -1e8; // The same in all heads.
+  const hidden = queries.flatMap((_, query) => keys.filter((_, key) => isMasked(query, key))).length;
+  return { key, title, side, layer, name, steps, queries, keys, isCausal, isMasked, hidden, weights: steps.map((rows) => rows.map((row) => row.weights)) };
 }
 
 function attentionArcs(label, attention, look) {
@@ -28,11 +30,10 @@ function attentionArcs(label, attention, look) {
 }
 
 function attentionControls({ key, side, layer, steps }, choose) {
-  const counted = (count) => Array.from({ length: count }, (_, n) => [n, String(n + 1)]);
   return [
     choice("attention", KINDS, key, choose("kind", String)),
-    choice("layer", counted(side === "encoder" ? CONFIG.layers : CONFIG.decoderLayers), layer, choose("layer", Number)),
-    choice("head", counted(steps.length), Math.min(chosen.head, steps.length - 1), choose("head", Number)),
+    choice("layer", numbered(side === "encoder" ? CONFIG.layers : CONFIG.decoderLayers), layer, choose("layer", Number)),
+    choice("head", numbered(steps.length), Math.min(chosen.head, steps.length - 1), choose("head", Number)),
   ];
 }
 
@@ -66,7 +67,7 @@ async function attentionView(into, redraw) {
   if (!found.result.names.length) return into.append(paragraph("Type a sentence."));
   const seen = await tensors();
   const attention = chosenAttention(seen);
-  const { layer, side, steps, queries, keys, isCausal } = attention;
+  const { layer, side, steps, queries, keys, isCausal, isMasked, hidden } = attention;
   const head = Math.min(chosen.head, steps.length - 1);
   const word = Math.min(chosen.word, queries.length - 1);
   const choose = (name, convert) => (value) => {
@@ -74,7 +75,6 @@ async function attentionView(into, redraw) {
     redraw();
   };
   const { products, scaled, masked, weights } = steps[head][word];
-  const isMasked = (query, key) => isCausal && steps[head][query].masked[key] < -1e8;
   const rows = keys.map((key, at) => [key, number(products[at]), number(scaled[at]), isMasked(word, at) ? `${MINUS}10⁹` : number(masked[at]), percent(weights[at])]);
   const small = attention.weights.map((values, n) => {
     const map = cells(values, { most: 1 });
@@ -83,7 +83,8 @@ async function attentionView(into, redraw) {
     button.addEventListener("click", () => choose("head", Number)(n));
     return element("li", {}, button);
   });
-  const mask = isCausal ? `${MINUS}10⁹ is added for future tokens (masked), so that their weights are 0.` : "No key is masked in this attention, so the columns scaled and masked are equal.";
+  const whatIsMasked = isCausal ? "future tokens" : "the end of the source";
+  const mask = isCausal || hidden ? `${MINUS}10⁹ is added for ${whatIsMasked} (masked), so that their weights are 0.` : "No key is masked in this attention, so the columns scaled and masked are equal.";
   const all = (name) => steps[head].map((row) => row[name]);
   const names = { rowNames: queries, columnNames: keys, rowTitle: "query", columnTitle: "key", chosen: word };
   into.append(
@@ -102,9 +103,9 @@ async function attentionView(into, redraw) {
     paragraph(`The dot products of the query of ${quoted(queries[word])} with all keys (product) are divided by √${CONFIG.dK} = ${number(Math.sqrt(CONFIG.dK), 2)} (scaled). ${mask} The softmax of the result gives weights that sum to 1.`),
     tableOf(`Head ${head + 1} of layer ${layer + 1} for ${quoted(queries[word])}`, ["key", "product", "scaled", "masked", "weight"], rows),
     ...vectorsPart(seen, attention, head, word),
-    heading(isCausal ? "Before and after the mask" : "From products to weights"),
+    heading(isCausal || hidden ? "Before and after the mask" : "From products to weights"),
     matrix("Scaled products", all("scaled"), { ...names, look: isCausal ? "Before the mask, a query has products with the words that follow it, too." : "Each row contains the products of a query with all keys." }),
-    ...(isCausal ? [matrix("After the mask", all("masked"), { ...names, isMasked, look: "Hatched keys follow the query: a position may not see the words that it has to predict." })] : []),
-    matrix("Weights, after the softmax", all("weights"), { ...names, kind: "weights", most: 1, write: percent, isMasked, look: `Each row sums to 100 %. The softmax favours large products${isCausal ? ", and masked keys have no weight" : ""}.` }),
+    ...(isCausal || hidden ? [matrix("After the mask", all("masked"), { ...names, isMasked, look: isCausal ? "Hatched keys follow the query: a position may not see the words that it has to predict." : "The hatched key is the end of the source, which this model hides." })] : []),
+    matrix("Weights, after the softmax", all("weights"), { ...names, kind: "weights", most: 1, write: percent, isMasked, look: `Each row sums to 100 %. The softmax favours large products${isCausal || hidden ? ", and masked keys have no weight" : ""}.` }),
   );
 }

@@ -3,6 +3,8 @@
 
 const paragraph = (text, className = "") => element("p", { className }, text);
 const heading = (text) => element("h2", {}, text);
+const sizeOf = (row) => Math.sqrt(dot(row, 0, row, 0, row.length)); // The norm of a vector.
+const numbered = (count) => Array.from({ length: count }, (_, at) => [at, String(at + 1)]); // The options of `choice`.
 const unreadNote = (what, unread) => `${what} is too long: its last ${unread} subwords were not read`;
 
 function tableOf(caption, columns, rows, className = "") {

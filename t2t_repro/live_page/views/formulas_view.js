@@ -68,10 +68,13 @@ function pathsPart() {
   return [heading("Path length"), paragraph("How many operations connect two words decides how easily a layer learns that they belong together (section 4)."), element("div", { className: "controls" }, slider("n, words", { min: 2, max: 60, step: 1, value: 12 }, draw)), shown];
 }
 
+// Equation 3, as `paper_rate` in t2t_repro/training/schedules.py.
+const paperRate = (step, dModel, warmup) => dModel ** -0.5 * Math.min(step ** -0.5, step * warmup ** -1.5);
+
 function schedulePart() {
   const now = { d: CONFIG.dModel, warmup: CONFIG.warmupSteps };
   const shown = element("div", {});
-  const rate = (step) => now.d ** -0.5 * Math.min(step ** -0.5, step * now.warmup ** -1.5);
+  const rate = (step) => paperRate(step, now.d, now.warmup);
   const draw = () => {
     const steps = Array.from({ length: 100 }, (_, at) => Math.round((at + 1) * now.warmup * 0.05));
     shown.replaceChildren(curves("Learning rate", steps, [{ name: "learning rate", values: steps.map(rate) }], { xTitle: "training step", yTitle: "learning rate", look: `It rises to ${rate(now.warmup).toPrecision(3)} at step ${now.warmup}, the end of the warm-up, and then falls with the square root of the step.` }));

@@ -2,9 +2,9 @@
 
     ctranslate2_file.py MODEL VOCABULARY TEXT OUTPUT COMPUTE_TYPE BEAM_SIZE LENGTH
 
-Each translation has LENGTH subwords. Each core searches for its own
-batches, as CTranslate2's documentation advises for throughput. The script requires
-ctranslate2 and sentencepiece.
+Each translation has LENGTH subwords. Each core searches for its own batches, as
+CTranslate2's documentation advises for throughput. The script requires ctranslate2 and
+sentencepiece.
 """
 
 import os

@@ -82,21 +82,15 @@ async function headsFigure() {
 }
 
 async function masksFigure() {
-  const seen = await tensors();
-  const [side, kind] = (KINDS.find(([each]) => each === chosen.masks) || KINDS[1])[0].split("/");
+  const { key, side, weights, queries, keys, isCausal, isMasked, hidden } = chosenAttention(await tensors(), chosen.masks);
   const layers = side === "encoder" ? CONFIG.layers : CONFIG.decoderLayers;
-  const steps = seen[`${side}/layer_${chosenIndex("layer", layers)}/${kind}_attention/steps`];
-  const rows = steps[chosenIndex("head", steps.length)].map((row) => row.weights);
-  const [source, target] = [sourceWords(), targetWords()];
-  const isCausal = side === "decoder" && kind === "self";
-  const queries = side === "encoder" ? source : target;
-  const keys = isCausal ? ["(start)", ...target.slice(0, -1)] : source;
+  const rows = weights[chosenIndex("head", weights.length)];
   const peaks = rows.map((row) => Math.max(...row));
   // The first row of masked attention has only one key.
   const word = isCausal ? Math.min(chosen.word, rows.length - 1) : indexOfLargest(peaks);
   const told = isCausal
-    ? `${rows.length * (rows.length - 1) / 2} of ${rows.length ** 2} cells are masked (hatched). Row ${bare(queries[word])} can use ${word + 1} ${word ? "keys" : "key"}, the tokens before it.`
-    : `nothing is masked, and each row uses all ${keys.length} keys. Its largest weight, ${percent(peaks[word])}, is at ${bare(keys[indexOfLargest(rows[word])])}.`;
+    ? `${hidden} of ${rows.length ** 2} cells are masked (hatched). Row ${bare(queries[word])} can use ${word + 1} ${word ? "keys" : "key"}, the tokens before it.`
+    : `${hidden ? "the end of the source is masked (hatched)" : `nothing is masked, and each row uses all ${keys.length} keys`}. Its largest weight, ${percent(peaks[word])}, is at ${bare(keys[indexOfLargest(rows[word])])}.`;
   // Steps through the rows of the mask.
   const step = (name, next) => {
     const button = element("button", { type: "button", disabled: !rows[next] }, name);
@@ -104,8 +98,8 @@ async function masksFigure() {
     return button;
   };
   return [
-    controls(choice("attention", KINDS, `${side}/${kind}`, (value) => choose("masks", value)), counted("layer", layers, "layer"), counted("head", steps.length, "head"), ...(isCausal ? [step("Previous row", word - 1), step("Next row", word + 1)] : [])),
-    matrix("Weights of one head", rows, { look: `Look at row ${bare(queries[word])}: ${told}`, rowNames: queries, columnNames: keys, rowTitle: side === "encoder" ? "query" : "predicted token", columnTitle: "key", kind: "weights", most: 1, write: percent, chosen: word, isMasked: (row, column) => isCausal && column > row }),
+    controls(choice("attention", KINDS, key, (value) => choose("masks", value)), counted("layer", layers, "layer"), counted("head", weights.length, "head"), ...(isCausal ? [step("Previous row", word - 1), step("Next row", word + 1)] : [])),
+    matrix("Weights of one head", rows, { look: `Look at row ${bare(queries[word])}: ${told}`, rowNames: queries, columnNames: keys, rowTitle: side === "encoder" ? "query" : "predicted token", columnTitle: "key", kind: "weights", most: 1, write: percent, chosen: word, isMasked }),
     experiment("the causal mask matters in training only, where later tokens exist.", () => compareModels({ noCausalMask: true })),
   ];
 }

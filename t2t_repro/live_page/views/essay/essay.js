@@ -36,8 +36,7 @@ function wordChoice(label, names, key) {
 }
 
 function counted(label, count, key) {
-  const options = Array.from({ length: count }, (_, at) => [at, String(at + 1)]);
-  return choice(label, options, chosenIndex(key, count), (value) => choose(key, Number(value)));
+  return choice(label, numbered(count), chosenIndex(key, count), (value) => choose(key, Number(value)));
 }
 
 const controls = (...parts) => element("div", { className: "controls" }, ...parts);

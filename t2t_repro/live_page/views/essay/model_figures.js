@@ -1,7 +1,6 @@
 "use strict";
 // Figures of the essay about vectors: embeddings, positions and the layers of the encoder.
 
-const sizeOf = (row) => Math.sqrt(dot(row, 0, row, 0, row.length));
 const rowsOf = (name) => MODEL.index.find(([each]) => each === name)?.[1][0];
 const vocabularySize = (side) => rowsOf("embedding/table") || rowsOf(`${side}_embedding/table`);
 

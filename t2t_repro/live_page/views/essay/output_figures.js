@@ -37,7 +37,7 @@ async function trainingFigure() {
   const look = `Look at ${bare(tokens[worst].name)}: its loss of ${number(losses[worst])} is the largest; the model gives it ${percent(Math.exp(-losses[worst]))}, and its best guess is ${bare(tokens[worst].best)}. The mean loss is ${number(mean)}.`;
   const peak = CONFIG.warmupSteps;
   const xs = Array.from({ length: 120 }, (_, at) => ((at + 1) * peak) / 30);
-  const rate = (step) => CONFIG.dModel ** -0.5 * Math.min(step ** -0.5, step * peak ** -1.5);
+  const rate = (step) => paperRate(step, CONFIG.dModel, peak);
   return [
     element("label", { className: "field", htmlFor: "essay-reference" }, "Reference translation (change a word, then press Enter)"), input,
     bars("Loss of each token", tokens.map((each, at) => `${before(at)} \u2192 ${each.name}`), [{ name: "loss, nats", values: losses }], { look, title: "last token read \u2192 target", write: number, chosen: worst }),
