@@ -5,11 +5,12 @@
 
 A reference run is not interrupted. For each kill, the same command starts in a new
 folder, is killed (SIGKILL) at a random time, every fourth time while a checkpoint is
-being written, and is run again to the end. All variables of all checkpoints and of the
-average, the losses, and other files without times must be identical to those of the
-reference run; otherwise, the exit status is 1.
+being written, and is run again to the end. All variables and notes of all checkpoints
+and of the average, the losses, and other files without times must be identical to those
+of the reference run; otherwise, the exit status is 1.
 """
 
+import json
 import random
 import shutil
 import signal
@@ -34,8 +35,10 @@ HPARAMS = (
     "ffn_dropout=0.1,tokens_per_batch=512,train_steps=240,checkpoint_steps=20,"
     "keep_checkpoints=12,eval_steps=60,warmup_steps=400"
 )
-CORPORA = "corpora_log.tsv"  # Only of several corpora.
-TABLES = (CORPORA, "training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv")
+TABLES = ("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv")
+TABLES += ("corpora_log.tsv",)  # Only of several corpora.
+META = "checkpoint.json"
+TIMES = ("saved_at", "seconds", "sha256")  # In META; the checksum covers the times.
 FILES = ("hparams.yaml", "model.json", "vocab.model")
 _STARTED = "of the positions are tokens"  # Printed before the first step.
 _WRITING = ".writing-"
@@ -186,22 +189,22 @@ def compare(expected: Path, actual: Path) -> tuple[int, list[str]]:
 
     Returns:
         Number of compared variables, and descriptions of the differences: checkpoints
-        in only one directory, variables as `FOLDER/FILE NAME`, files, and temporary
-        files that were left behind.
+        in only one directory, variables and notes as `FOLDER/FILE NAME`, files, and
+        temporary files that were left behind.
     """
     folders = [_folders(directory) for directory in (expected, actual)]
     different = [f"{name} is not in both" for name in sorted(folders[0] ^ folders[1])]
     both, compared = (expected, actual), 0
     for name in sorted(folders[0] & folders[1]):
-        ours, theirs = (_tensors(directory / name) for directory in both)
-        compared += len(ours)
-        unequal = {tensor for tensor, _ in ours.items() ^ theirs.items()}
-        different += [f"{name}/{tensor}" for tensor in sorted(unequal)]
+        ours, theirs = (_contents(directory / name) for directory in both)
+        compared += sum(not entry.startswith(META) for entry in ours)
+        unequal = {entry for entry, _ in ours.items() ^ theirs.items()}
+        different += [f"{name}/{entry}" for entry in sorted(unequal)]
     for name in (*TABLES, *FILES):
-        if name == CORPORA and not (expected / name).exists():
-            continue
         read = _rows_without_speed if name in TABLES else Path.read_bytes
-        if read(expected / name) != read(actual / name):
+        files = (expected / name, actual / name)
+        first, second = (path.exists() and read(path) for path in files)
+        if first != second:
             different.append(name)
     debris = sorted(str(path.relative_to(actual)) for path in actual.rglob(".*"))
     return compared, different + [f"{name} was left behind" for name in debris]
@@ -209,15 +212,23 @@ def compare(expected: Path, actual: Path) -> tuple[int, list[str]]:
 
 def _folders(directory: Path) -> set[str]:
     """Returns the checkpoint folders of a model directory."""
-    paths = directory.glob("**/checkpoint.json")
+    paths = directory.glob(f"**/{META}")
     return {str(path.parent.relative_to(directory)) for path in paths}
 
 
-def _tensors(checkpoint: Path) -> dict[str, tuple[str, bytes]]:
-    """Returns dtype, shape and bytes of all variables of a checkpoint."""
+def _contents(checkpoint: Path) -> dict[str, tuple[str, bytes]]:
+    """Returns dtype, shape and bytes of all variables of a checkpoint.
+
+    Also returns the values in its checkpoint.json, except for times and the checksum.
+    """
     from t2t_repro.runs.tensor_file import TensorFile
 
-    tensors = {}
+    notes = json.loads((checkpoint / META).read_bytes())
+    tensors = {
+        f"{META} {key}": (type(value).__name__, json.dumps(value).encode())
+        for key, value in notes.items()
+        if key not in TIMES
+    }
     for index in checkpoint.glob("*.index"):
         file = TensorFile(index.with_suffix(""))
         for name in file.shapes():

@@ -52,6 +52,11 @@ def change_the_sign_of_zero(folder):
     save(folder, 20, weights, name="averaged")
 
 
+def change_a_note(folder):
+    path = folder / "checkpoints" / "step-00000010" / "checkpoint.json"
+    path.write_text(path.read_text().replace('"step": 10', '"step": 11'))
+
+
 def remove_a_checkpoint(folder):
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
 
@@ -69,6 +74,7 @@ def leave_debris(folder):
     [
         (change_a_bit, "checkpoints/step-00000010/optimizer m/w"),
         (change_the_sign_of_zero, "averaged/weights w"),
+        (change_a_note, "checkpoints/step-00000010/checkpoint.json step"),
         (remove_a_checkpoint, "checkpoints/step-00000010 is not in both"),
         (change_a_loss, "training_log.tsv"),
         (leave_debris, "checkpoints/.writing-step-00000030 was left behind"),

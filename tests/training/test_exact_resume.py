@@ -10,10 +10,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
-import numpy as np
 import pytest
+from inject_faults import compare
 
-from t2t_repro.runs import checkpoints
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
@@ -54,19 +53,6 @@ def train(directory, kill_at):
     assert loop.run(batches, monitor, toy.never)
 
 
-def tensors(checkpoint):
-    values = {}
-    for index in checkpoint.path.glob("*.index"):
-        file = checkpoint.tensors(index.stem)
-        values |= {f"{index.stem}/{name}": file.read(name) for name in file.shapes()}
-    return values
-
-
-def log(directory: Path):
-    rows = (directory / "training_log.tsv").read_text().splitlines()
-    return [row.split("\t")[:3] + row.split("\t")[4:] for row in rows]
-
-
 @pytest.mark.medium
 def test_a_killed_training_resumes_bit_identically(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -77,17 +63,7 @@ def test_a_killed_training_resumes_bit_identically(tmp_path):
     (resumed,) = forks.run(train, (str(killed), NEVER))
     assert resumed[:2] == (0, "from 7\n"), resumed.err[-2000:]
     # The log has the mean over all ten steps.
-    assert log(killed) == log(whole)
-    pairs = zip(
-        checkpoints.list_checkpoints(whole / "checkpoints"),
-        checkpoints.list_checkpoints(killed / "checkpoints"),
-        strict=True,
-    )
-    steps = []
-    for one, other in pairs:
-        steps.append(one.step)
-        expected, actual = tensors(one), tensors(other)
-        assert expected.keys() == actual.keys()
-        for tensor, value in expected.items():
-            np.testing.assert_array_equal(actual[tensor], value, err_msg=tensor)
-    assert steps == [3, 6, 9, 10]
+    compared, different = compare(whole, killed)
+    assert different == []
+    assert compared > 0
+    assert toy.steps_saved(killed / "checkpoints") == [3, 6, 9, 10]
