@@ -2,7 +2,8 @@
 
 Each input line gives one output line, in the same order. Without --split_sentences the
 server cuts lines to the input length of the export. The model must have been
-exported with t2t_repro.export.
+exported with t2t_repro.export. With --verify, the command translates nothing: it
+compares the files of an export with the digests in its model card.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from t2t_repro.command_line import cli
+from t2t_repro.serving.digests import verify
 from t2t_repro.serving.transport import PORTS, Server
 from t2t_repro.system.atomic_file import decode_lines, truncate_lines
-from t2t_repro.system.errors import UserError
+from t2t_repro.system.errors import UserError, format_count
 from t2t_repro.tokenizers.plain_tokenizer import PlainTokenizer, load
 
 # Longer lines are cut.
@@ -33,7 +36,14 @@ def _parser() -> cli.ArgumentParser:
         help=f"port of the server (default: {PORTS['grpc']} for grpc, {PORTS['rest']} "
         "for rest)",
     )
-    add("--model", required=True, help="name of the model on the server")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--model", help="name of the model on the server")
+    action.add_argument(
+        "--verify",
+        type=cli.path,
+        metavar="DIR",
+        help="folder of a version (EXPORT_DIR/1), whose files are checked",
+    )
     add(
         "--version",
         type=cli.int_range(1),
@@ -90,8 +100,11 @@ def _tokenizer(args: Namespace) -> PlainTokenizer | None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags and translates from standard input to standard output."""
+    """Parses the flags and translates standard input, or verifies an export."""
     args = _parser().parse_args(argv)
+    if args.verify is not None:
+        print(f"{format_count(verify(Path(args.verify)), 'file')} verified")
+        return
     if args.protocol == "grpc":
         cli.start_tensorflow(args.verbose)
     from t2t_repro.serving.client import Client

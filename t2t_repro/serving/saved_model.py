@@ -4,12 +4,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from t2t_repro.serving.digests import MODEL_CARD
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.serving.versions import EXTRA_FOLDER, TOKENIZER
 from t2t_repro.serving.warmup import write_warmup_requests
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-
-MODEL_CARD = "README.md"
 
 
 def write_saved_model(

@@ -29,6 +29,7 @@ from t2t_repro.serving.exports import (
     TRANSFORMERS,
 )
 from t2t_repro.serving.litert_client import LiteRTTranslator
+from t2t_repro.system.errors import format_count
 from t2t_repro.tokenizers import plain_tokenizer
 from t2t_repro.tokenizers.load import load_tokenizer
 from tests import in_browser, run_command, tiny
@@ -206,6 +207,9 @@ def test_a_moved_export_translates_like_translate(
     moved.parent.mkdir(parents=True)
     shutil.move(folder / "1", moved)
     assert (moved / kind.file).exists()
+    verified = run_command.run("client", "--verify", str(moved))
+    files = sum(path.is_file() for path in moved.rglob("*")) - 1  # Without the card.
+    assert verified == (0, f"{format_count(files, 'file')} verified\n", "")
     translated = run_command.run("translate", *source, stdin=TEXT.encode())
     expected = translated.out.split("\n")[:-1]
     assert len(set(expected)) >= (2 if is_imported else len(LINES))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from t2t_repro.hparams.supported import Supported
+from t2t_repro.serving.digests import add_digests
 from t2t_repro.serving.versions import check_format, write_version
 from t2t_repro.system.errors import UserError
 
@@ -79,7 +80,7 @@ class ExportFormat(ABC):
     def export(
         self, loaded: Loaded, export_dir: Path, options: ExportOptions
     ) -> dict[str, Any]:
-        """Writes the next version of an export.
+        """Writes the next version of an export, with digests in its model card.
 
         Args:
             loaded: Model, or the models of an ensemble.
@@ -103,7 +104,10 @@ class ExportFormat(ABC):
             )
         for directory in loaded.model_dirs:
             self.supported.check(directory.hparams())
-        version = write_version(
-            export_dir, lambda folder: self.write(loaded, folder, options)
-        )
+
+        def write(folder: Path) -> None:
+            self.write(loaded, folder, options)
+            add_digests(folder, options.model_name, self.name)
+
+        version = write_version(export_dir, write)
         return {"checkpoint": checkpoints, self.name: str(version)}

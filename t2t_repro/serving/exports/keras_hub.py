@@ -37,6 +37,7 @@ class KerasHub(ExportFormat):
     def write(self, loaded: Loaded, folder: Path, options: ExportOptions) -> None:
         """Writes the preset and its model card."""
         from t2t_repro.hub import TransformerSeq2SeqLM
+        from t2t_repro.serving.digests import MODEL_CARD
         from t2t_repro.serving.model_card import model_card
         from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
@@ -50,7 +51,7 @@ class KerasHub(ExportFormat):
                 task.quantize("int8")
         task.save_to_preset(str(folder))
         card = model_card(loaded, search, options, longest, _USE)
-        (folder / "README.md").write_text(card, encoding="utf-8")
+        (folder / MODEL_CARD).write_text(card, encoding="utf-8")
 
 
 KERAS_HUB = KerasHub()
