@@ -29,6 +29,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from archives import finish_sdist, finish_wheel
 from benchmarks.report import say
 from colab_packages import check_colab
 from flags import parser, several
@@ -94,7 +95,8 @@ def build(work: Path) -> list[Path]:
     """Builds the sdist and, from it, the wheel; returns wheel and sdist.
 
     Writes a copy of the tracked files to ``source`` in `work` and the archives to
-    ``dist``. Raises UserError with the end of the output if the build fails.
+    ``dist``. Their times are $SOURCE_DATE_EPOCH, or the time of the last commit. Raises
+    UserError with the end of the output if the build fails.
     """
     source, dist = work / "source", work / "dist"
     for folder in (source, dist):
@@ -104,7 +106,15 @@ def build(work: Path) -> list[Path]:
         shutil.copy2(ROOT / name, source / name)
     command = [sys.executable, "-m", "build", "--outdir", str(dist), str(source)]
     _run(command, cwd=work, what="python -m build")
-    return [*dist.glob("*.whl"), *dist.glob("*.tar.gz")]
+    (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    time_of_commit = ["git", "log", "-1", "--format=%ct"]
+    epoch = int(
+        os.environ.get("SOURCE_DATE_EPOCH")
+        or _run(time_of_commit, cwd=ROOT, what="git log")
+    )
+    finish_wheel(wheel, epoch)
+    finish_sdist(sdist, epoch)
+    return [wheel, sdist]
 
 
 def tracked_files() -> list[str]:
