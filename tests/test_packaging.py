@@ -6,6 +6,9 @@ import configparser
 import re
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 import t2t_repro
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,6 +47,22 @@ def test_package_data_includes_all_sets_and_the_typing_marker():
     assert data["t2t_repro.configs"] == "*.yaml"
     assert "py.typed" in data["t2t_repro"].split()
     assert (ROOT / "t2t_repro" / "py.typed").exists()
+
+
+def test_the_lock_file_satisfies_the_version_ranges():
+    text = (ROOT / "tests" / "requirements.lock").read_text(encoding="utf-8")
+    assert "://" not in text  # It works with every index.
+    pins = dict(re.findall(r"^([\w.-]+)==([^ ]+) \\\n    --hash=sha256:", text, re.M))
+    assert len(pins) == len(re.findall("^[^ #]", text, re.M)) > 150
+    pinned = {canonicalize_name(name): version for name, version in pins.items()}
+    parsed = setup_cfg()
+    extras = parsed["options.extras_require"]
+    groups = parsed["options"]["install_requires"], extras["test"], extras["docs"]
+    for line in "\n".join(groups).split("\n"):
+        if line and not line.startswith("#"):
+            required = Requirement(line)
+            version = pinned[canonicalize_name(required.name)]
+            assert version in required.specifier, line
 
 
 def test_pyproject_contains_only_the_build_backend():
