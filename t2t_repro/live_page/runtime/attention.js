@@ -41,7 +41,12 @@ class MultiHeadAttention {
   }
 
   // queries: (targets, h * d_k); isSeen(target, source) is the mask.
-  attend(queries, { keys, values }, isSeen = () => true) {
+  attend(queries, memory, isSeen) {
+    return this.model.note(`${this.name}/output`, this.output(this.attendInHeads(queries, memory, isSeen)));
+  }
+
+  // Returns the outputs of all heads, one after the other: (targets, h * d_v).
+  attendInHeads(queries, { keys, values }, isSeen = () => true) {
     const { changes, config, note } = this.model;
     const { heads, dK, dV } = config;
     const scale = changes.unscaled ? 1 : dK ** -0.5;
@@ -59,7 +64,6 @@ class MultiHeadAttention {
       steps.push(rows);
     }
     note(`${this.name}/steps`, steps);
-    note(`${this.name}/heads`, joined);
-    return note(`${this.name}/output`, this.output(joined));
+    return note(`${this.name}/heads`, joined);
   }
 }

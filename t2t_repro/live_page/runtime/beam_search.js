@@ -59,8 +59,8 @@ class T2TSearch {
   // step its candidates, the alive hypotheses and the finished hypotheses.
   search(decoder, encoderOutput, limit, prefix = []) {
     const { beamSize } = this;
-    let state = decoder.start(encoderOutput, beamSize);
-    let alive = Array.from({ length: beamSize }, (_, n) => (n ? NOTHING : { ids: [], logProb: 0, score: 0 }));
+    let state = decoder.start(encoderOutput);
+    let alive = [{ ids: [], logProb: 0, score: 0 }];
     let finished = Array(beamSize).fill(NOTHING);
     const steps = [];
     for (let length = 1, isDone = false; !isDone; length++) {
@@ -73,16 +73,15 @@ class T2TSearch {
         return { ...each, logProb, ids: [...alive[each.parent].ids, each.id], score: this.score(logProb, length) };
       });
       const going = candidates.map((each) => (each.id === EOS ? -Infinity : each.logProb));
-      const chosen = topK(going, beamSize).map((at) => ({ ...candidates[at], logProb: going[at] }));
-      while (chosen.length < beamSize) chosen.push({ ...NOTHING, parent: 0, ids: [EOS] });
+      const chosen = topK(going, beamSize).filter((at) => going[at] > -Infinity).map((at) => candidates[at]);
       const ended = candidates.filter((each) => this.isFinishing(each, length, limit));
       const rivals = [...finished, ...ended];
       finished = topK(rivals.map((each) => each.score), beamSize).map((at) => rivals[at]);
-      isDone = this.isDone(length, limit, chosen[0], finished);
+      isDone = this.isDone(length, limit, chosen[0] || NOTHING, finished);
       state = decoder.selectBeams(state, chosen.map((each) => each.parent));
       alive = chosen;
       const exists = (each) => each.logProb > -Infinity;
-      steps.push({ candidates: candidates.filter(exists), alive: alive.filter(exists), finished: finished.filter(exists) });
+      steps.push({ candidates: candidates.filter(exists), alive, finished: finished.filter(exists) });
     }
     // Without finished hypotheses, the alive ones are the result.
     const results = finished[0].score > -Infinity ? finished : alive;

@@ -36,12 +36,13 @@ class DecoderLayer {
     const attention = this.selfAttention;
     const look = (y) => {
       const { keys, values } = attention.projectMemory(y);
-      return attention.projectQuery(y).map((query, hypothesis) => {
+      const joined = attention.projectQuery(y).map((query, hypothesis) => {
         const past = pasts[hypothesis];
         past.keys.push(keys[hypothesis]);
         past.values.push(values[hypothesis]);
-        return attention.attend([query], past)[0];
+        return attention.attendInHeads([query], past)[0];
       });
+      return attention.output(joined);
     };
     return this.inOrder(x, look, sourceMemory);
   }
@@ -78,13 +79,12 @@ class Decoder {
     return note("logits", productWithTable(output, this.table, this.bias));
   }
 
-  // Returns the state of `count` empty hypotheses.
-  start(encoderOutput, count) {
-    const empty = () => this.layers.map(() => ({ keys: [], values: [] }));
-    return { memories: this.memories(encoderOutput), pasts: Array.from({ length: count }, empty) };
+  // Returns the state of one empty hypothesis.
+  start(encoderOutput) {
+    return { memories: this.memories(encoderOutput), pasts: [this.layers.map(() => ({ keys: [], values: [] }))] };
   }
 
-  // Processes the last token of each hypothesis: ids (beam,) -> logits (beam, V).
+  // Processes the last token of each hypothesis: ids (hypotheses,) -> logits (hypotheses, V).
   step(ids, position, { memories, pasts }) {
     let x = ids.flatMap((id) => this.embedding.apply([id], position));
     this.layers.forEach((layer, n) => (x = layer.step(x, pasts.map((past) => past[n]), memories[n])));

@@ -4,41 +4,51 @@
 
 const makeRows = (count, channels) => Array.from({ length: count }, () => new Float32Array(channels));
 
+// Computes two rows of the result and four of its columns at a time, so that the sums stay in
+// registers. Weight (channel, unit) is at channel * channelStep + unit * unitStep in `weights`.
+function multiply(x, weights, channels, channelStep, units, unitStep, bias) {
+  const y = x.map(() => new Float32Array(units));
+  const [two, three] = [2 * unitStep, 3 * unitStep];
+  for (let n = 0; n < x.length; n += 2) {
+    // The last row of an odd number is computed twice, and so are the last columns.
+    const [row, next, to, toNext] = [x[n], x[n + 1] || x[n], y[n], y[n + 1] || y[n]];
+    for (let start = 0; start < units; start += 4) {
+      const unit = Math.max(0, Math.min(start, units - 4));
+      let a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+      for (let channel = 0, at = unit * unitStep; channel < channels; channel++, at += channelStep) {
+        const value = row[channel], below = next[channel];
+        const p = weights[at], q = weights[at + unitStep], r = weights[at + two], s = weights[at + three];
+        a += value * p; b += value * q; c += value * r; d += value * s;
+        e += below * p; f += below * q; g += below * r; h += below * s;
+      }
+      if (bias) {
+        const [p, q, r, s] = bias.data.subarray(unit, unit + 4);
+        a += p; b += q; c += r; d += s;
+        e += p; f += q; g += r; h += s;
+      }
+      [to[unit], to[unit + 1], to[unit + 2], to[unit + 3]] = [a, b, c, d];
+      [toNext[unit], toNext[unit + 1], toNext[unit + 2], toNext[unit + 3]] = [e, f, g, h];
+    }
+  }
+  return y;
+}
+
 // Computes x W + b: (length, channels) -> (length, units).
 function product(x, kernel, bias = null) {
   const [channels, units] = kernel.shape;
-  const weights = kernel.data;
-  const sums = new Float64Array(units);
-  return x.map((row) => {
-    if (bias) sums.set(bias.data);
-    else sums.fill(0);
-    let channel = 0;
-    // Processes four rows of W at once to read and write each sum only once for them.
-    for (; channel + 3 < channels; channel += 4) {
-      const a = row[channel], b = row[channel + 1], c = row[channel + 2], d = row[channel + 3];
-      let p = channel * units, q = p + units, r = q + units, s = r + units;
-      for (let unit = 0; unit < units; unit++) {
-        sums[unit] += a * weights[p++] + b * weights[q++] + c * weights[r++] + d * weights[s++];
-      }
-    }
-    for (; channel < channels; channel++) {
-      let p = channel * units;
-      for (let unit = 0; unit < units; unit++) sums[unit] += row[channel] * weights[p++];
-    }
-    return Float32Array.from(sums);
-  });
+  return multiply(x, kernel.data, channels, units, units, 1, bias);
+}
+
+// Computes the logits x E^T + b (section 3.4).
+function productWithTable(x, table, bias = null) {
+  const [rows, channels] = table.shape;
+  return multiply(x, table.data, channels, 1, rows, channels, bias);
 }
 
 function dot(a, aStart, b, bStart, size) {
   let sum = 0;
   for (let n = 0; n < size; n++) sum += a[aStart + n] * b[bStart + n];
   return sum;
-}
-
-// Computes the logits x E^T + b (section 3.4).
-function productWithTable(x, table, bias = null) {
-  const [rows, channels] = table.shape;
-  return x.map((row) => Float32Array.from({ length: rows }, (_, n) => dot(row, 0, table.data, n * channels, channels) + (bias ? bias.data[n] : 0)));
 }
 
 const addRows = (x, y) => x.map((row, at) => row.map((value, channel) => value + y[at][channel]));
