@@ -23,6 +23,9 @@ from t2t_repro.tokenizers.tokenizer import (
 MOST_PARAMETERS = 32_000_000
 """Maximum number of parameters in a page: 96 MB of weights with three bytes each."""
 
+MOST_EXACT_PARAMETERS = 800_000
+"""Maximum number of parameters whose weights are stored in float32: 3.2 MB."""
+
 _POSITIONS = ("sinusoid", "sinusoid_paper", "sinusoid_halves", "learned", "none")
 _REMEDY = "use visualize --text without --live for a single sentence"
 
@@ -87,8 +90,9 @@ def live_config(hparams: HParams) -> dict[str, Any]:
 def pack_weights(model: Transformer) -> tuple[list[Any], bytes]:
     """Returns the names and shapes of a model's variables, and their packed weights.
 
-    Each weight is stored as the upper three bytes of a float32, rounded to nearest.
-    float16 would change a few percent of the translations of unusual lines.
+    Weights of a small model are stored in float32. Each weight of a larger one is the
+    upper three bytes of a float32, rounded to nearest; float16 would change a few
+    percent of the translations of unusual lines.
 
     Raises:
         UserError: The model is too large for a page, or a weight is not finite.
@@ -100,11 +104,15 @@ def pack_weights(model: Transformer) -> tuple[list[Any], bytes]:
             f"the model has {size:,} parameters; the live page supports at most "
             f"{MOST_PARAMETERS:,} (96 MB)"
         )
+    is_exact = size <= MOST_EXACT_PARAMETERS
     packed = []
     for name, value in values.items():
         if not np.isfinite(value).all():
             raise UserError(f"{name} contains weights that are infinite or NaN")
         bits = np.ascontiguousarray(value, "<f4").view("<u4").reshape(-1)
+        if is_exact:
+            packed.append(bits.tobytes())
+            continue
         # Round half to even.
         rounded = (bits + 0x7F + (bits >> 8 & 1)).astype("<u4")
         packed.append(rounded.view(np.uint8).reshape(-1, 4)[:, 1:].tobytes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from string import Template
 
@@ -98,6 +99,7 @@ def live_page(
         trained_on=html.escape(trained_on),
         essay="".join(page_part(_ROOM, f"essay/{name}.html") for name in _ESSAY),
         version=__version__,
+        weight_bits=8 * len(weights) // sum(math.prod(shape) for _, shape in index),
         style=style,
         style_hash=policy_hash(style),
         runtime=runtime,

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
+from t2t_repro.live_page import model_data
 from t2t_repro.live_page.page import live_page
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -125,8 +126,9 @@ class Live:
         generator = np.random.default_rng(1)
         for variable in model.trainable_variables:
             value = variable.numpy() + generator.normal(0, 0.3, variable.shape)
-            bits = value.astype(np.float32).view(np.uint32) & 0xFFFFFF00
-            variable.assign(bits.view(np.float32))
+            bits = value.astype(np.float32).view(np.uint32)
+            kept = 0xFFFFFFFF if model_data.MOST_EXACT_PARAMETERS else 0xFFFFFF00
+            variable.assign((bits & kept).view(np.float32))
         return model
 
     def ids(self, text):

@@ -11,6 +11,7 @@ pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 from selenium.webdriver.support.ui import WebDriverWait
 
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.live_page import model_data
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 from tests import tiny
@@ -116,6 +117,14 @@ def test_page_reports_what_it_does_not_read(live):
 def test_translations_with_other_options(browser, tmp_path, kind, settings):
     live = Live(browser, tmp_path, kind, **settings)
     texts = TEXTS[12:-1]
+    live.assert_translations(texts, live.translations(texts))
+
+
+def test_weights_of_larger_models_have_24_bits(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_data, "MOST_EXACT_PARAMETERS", 0)
+    live = Live(browser, tmp_path)
+    assert "stored with 24 bits" in browser.find_element("tag name", "footer").text
+    texts = TEXTS[:5]
     live.assert_translations(texts, live.translations(texts))
 
 

@@ -26,7 +26,16 @@ def test_rejects_models_that_are_too_large_or_not_finite(monkeypatch):
         model_data.pack_weights(model)
 
 
-def test_weights_are_rounded_to_sixteen_significant_bits():
+def test_weights_of_a_small_model_are_exact():
+    model = tiny.random_model()
+    _, contents = model_data.pack_weights(model)
+    values = [variable.numpy() for variable in named_variables(model).values()]
+    expected = np.concatenate([value.reshape(-1) for value in values])
+    np.testing.assert_array_equal(np.frombuffer(contents, "<f4"), expected)
+
+
+def test_weights_are_rounded_to_sixteen_significant_bits(monkeypatch):
+    monkeypatch.setattr(model_data, "MOST_EXACT_PARAMETERS", 0)
     model = tiny.random_model()
     index, contents = model_data.pack_weights(model)
     values = [variable.numpy() for variable in named_variables(model).values()]
