@@ -24,20 +24,41 @@ class Transformer {
     }
   }
 
-  // Returns the logits (target, V) of teacher forcing; source and target ids end in EOS.
-  logits(source, target) {
-    return this.decoder.apply(target, this.encoder.apply(source));
-  }
-
-  // Returns all intermediate tensors of teacher forcing by name.
-  inspect(source, target) {
-    const seen = {};
-    this.note = (name, value) => (seen[name] = value);
+  // Returns {output, tensors} of `compute`: its result and all intermediate tensors by name.
+  observe(compute) {
+    const tensors = {};
+    this.note = (name, value) => (tensors[name] = value);
     try {
-      this.logits(source, target);
+      return { output: compute(), tensors };
     } finally {
       this.note = (name, value) => value;
     }
-    return seen;
+  }
+
+  // Observes the encoder. The last result is kept, because the search reads the same sentence.
+  encode(source) {
+    const key = this.keyOf(source);
+    if (this.encoded?.key !== key) this.encoded = { key, ...this.observe(() => this.encoder.apply(source)) };
+    return this.encoded;
+  }
+
+  keyOf(source) {
+    return JSON.stringify([source, this.changes]);
+  }
+
+  // Returns the output of the encoder without its tensors, which would need much memory for a long text.
+  encoderOutput(source) {
+    return this.encoded?.key === this.keyOf(source) ? this.encoded.output : this.encoder.apply(source);
+  }
+
+  // Returns the logits (target, V) of teacher forcing; source and target ids end in EOS.
+  logits(source, target) {
+    return this.decoder.apply(target, this.encoderOutput(source));
+  }
+
+  // Returns the intermediate tensors of the decoder in teacher forcing by name.
+  inspectDecoder(source, target) {
+    const output = this.encoderOutput(source);
+    return this.observe(() => this.decoder.apply(target, output)).tensors;
   }
 }

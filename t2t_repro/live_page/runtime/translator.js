@@ -22,6 +22,11 @@ class Translator {
     return { ids: [...ids.slice(0, MOST_SUBWORDS - 1), EOS], unread };
   }
 
+  // Reads the source; a blank text has no tokens but EOS.
+  readSource(text) {
+    return BLANK.test(text) ? { ids: [EOS], unread: 0 } : this.read(text);
+  }
+
   // Replaces line breaks in the output, so that a translation is a single line.
   decode(ids) {
     return this.tokenizer.decode(ids).replace(/[\r\n]/g, " ");
@@ -36,13 +41,13 @@ class Translator {
 
   // options: beamSize, alpha, prefix (ids), changes (see NO_CHANGES).
   translate(text, options = {}) {
-    const { ids: source, unread } = BLANK.test(text) ? { ids: [EOS], unread: 0 } : this.read(text);
+    const { ids: source, unread } = this.readSource(text);
     if (source.length === 1) return { translation: "", score: 0, tokens: 0, unread, source: [], ids: [], results: [], steps: [] };
     const { allowUnknown } = this.model.config;
     const never = allowUnknown ? [] : [this.tokenizer.target.unknown];
     const search = new this.searchClass({ ...this.model.config, never, ...options });
     const found = this.model.withChanges(options.changes, () =>
-      search.search(this.model.decoder, this.model.encoder.apply(source), this.longest(source.length), options.prefix));
+      search.search(this.model.decoder, this.model.encoderOutput(source), this.longest(source.length), options.prefix));
     const [best] = found.results;
     if (!best) return { translation: "", score: -Infinity, tokens: 0, unread, source, ids: [], ...found };
     return { translation: this.decode(best.ids), score: best.score, tokens: best.ids.length, unread, source, ids: best.ids, ...found };

@@ -9,10 +9,17 @@ function serve(scope) {
       const weights = readWeights(model.index, new Uint8Array(model.weights));
       translator = new Translator(new Transformer(model.config, weights), new Tokenizer(model.tokenizer));
     },
+    // Returns the source's tokens and the encoder's tensors of the first `most` ones.
+    encode(text, most) {
+      const { ids } = translator.readSource(text);
+      const source = ids.slice(0, most);
+      return { source, names: source.map(nameOf(translator.tokenizer.source)), tensors: translator.model.encode(source).tensors };
+    },
     translate: (text, options) => withNames(translator.translate(text, options)),
     read: (text, side) => translator.read(text, side),
-    inspect: (source, target) => translator.model.inspect(source, target),
-    inspectChanged: (source, target, changes) => translator.model.withChanges(changes, () => translator.model.inspect(source, target)),
+    inspectDecoder: (source, target) => translator.model.inspectDecoder(source, target),
+    inspect: (source, target, changes) => translator.model.withChanges(changes, () =>
+      ({ ...translator.model.encode(source).tensors, ...translator.model.inspectDecoder(source, target) })),
     decodeEach: (ids) => ids.map((id) => translator.decode([id])),
     // Returns the log probability and the most likely alternative of each reference token.
     score(source, target, changes) {
@@ -25,9 +32,9 @@ function serve(scope) {
       });
     },
   };
+  const nameOf = ({ names }) => (id) => names[id] ?? `<${id}>`;
   const withNames = (found) => {
     const { source, target } = translator.tokenizer;
-    const nameOf = ({ names }) => (id) => names[id] ?? `<${id}>`;
     const name = nameOf(target);
     const named = (each) => ({ ...each, text: translator.decode(each.ids), name: name(each.ids.at(-1)) });
     const steps = found.steps.map(({ candidates, alive, finished }) => ({

@@ -74,19 +74,25 @@ function writeAddress() {
   history.replaceState(null, "", `#${new URLSearchParams(changed)}`);
 }
 
-// The model's output for the current text; `tensors` are computed when a view needs them.
-const found = { prefix: [], result: null, tensors: null };
+// The model's output for the current text: `source` of the encoder and `result` of the search.
+// The tensors of the decoder are computed when a view needs them.
+const found = { prefix: [], source: null, result: null, tensors: null };
 
-// While a request is being processed, only the newest of the following requests is kept.
+// While a request is being processed, only the newest of the following requests is kept. Calls
+// `drawSource` while the model is searching, and `draw` after the last search.
 let isBusy = false, isWanted = false;
-async function retranslate(draw) {
+async function retranslate(draw, drawSource = () => {}) {
   isWanted = true;
   if (isBusy) return;
   isBusy = true;
   while (isWanted) {
     isWanted = false;
     const options = { beamSize: chosen.beam, alpha: chosen.alpha, prefix: found.prefix };
-    found.result = await ask("translate", chosen.text, options);
+    const encoded = ask("encode", chosen.text, MOST_SHOWN);
+    const translated = ask("translate", chosen.text, options);
+    found.source = await encoded;
+    drawSource();
+    found.result = { ...(await translated), encoded: found.source };
     found.tensors = null;
   }
   isBusy = false;
@@ -102,8 +108,9 @@ function shownNote() {
 async function tensors() {
   while (!found.tensors) {
     const { result } = found;
-    const seen = await ask("inspect", result.source.slice(0, MOST_SHOWN), result.ids.slice(0, MOST_SHOWN));
-    if (found.result === result) found.tensors = seen; // Otherwise the text has changed.
+    const { source, tensors: ofEncoder } = result.encoded;
+    const ofDecoder = await ask("inspectDecoder", source, result.ids.slice(0, MOST_SHOWN));
+    if (found.result === result) found.tensors = { ...ofEncoder, ...ofDecoder }; // Otherwise the text has changed.
   }
   return found.tensors;
 }

@@ -60,10 +60,11 @@ function start() {
     });
     document.getElementById("views").append(element("li", {}, button));
   }
+  const translateText = () => retranslate(drawResult, () => chosen.view === "essay" && drawEssay());
   const changeText = () => {
     chosen.text = text.value;
     found.prefix = [];
-    loaded.then(() => retranslate(drawResult));
+    loaded.then(translateText);
   };
   text.addEventListener("input", changeText);
   const examples = document.querySelectorAll("#examples button");
@@ -77,7 +78,7 @@ function start() {
   draw();
   startEssay();
   window.addEventListener("hashchange", () => location.reload());
-  loaded.then(() => retranslate(drawResult), (error) => (document.getElementById("translation").textContent = String(error)));
+  loaded.then(translateText, (error) => (document.getElementById("translation").textContent = String(error)));
 }
 
 start();

@@ -42,7 +42,7 @@ async function whatIfView(into, redraw) {
   const changes = changesOf(off);
   const { ids: target, unread } = await ask("read", reference, "target");
   const changed = await ask("translate", chosen.text, { beamSize: chosen.beam, alpha: chosen.alpha, prefix: found.prefix, changes });
-  const seen = await ask("inspectChanged", source.slice(0, MOST_SHOWN), found.result.ids.slice(0, MOST_SHOWN), changes);
+  const seen = await ask("inspect", source.slice(0, MOST_SHOWN), found.result.ids.slice(0, MOST_SHOWN), changes);
   const attention = chosenAttention(seen);
   const [before, after] = [await ask("score", source, target), await ask("score", source, target, changes)];
   const total = (symbols) => symbols.reduce((sum, each) => sum + each.logProb, 0);

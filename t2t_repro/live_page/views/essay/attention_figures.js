@@ -3,9 +3,9 @@
 
 // Hops of a recurrent network and of self-attention between two words. Before the model is
 // loaded, the words are separated at spaces.
-async function whyFigure() {
-  const seen = found.result?.ids.length ? await tensors() : null;
-  const names = found.result?.sourceNames?.slice(0, MOST_SHOWN) || chosen.text.trim().split(/\s+/);
+function whyFigure() {
+  const seen = found.source?.tensors;
+  const names = seen ? sourceWords() : chosen.text.trim().split(/\s+/);
   if (names.length < 2) return [paragraph("Type a sentence of at least two words.")];
   const from = chosenIndex("from", names.length);
   const to = chosenIndex("to", names.length);
@@ -36,8 +36,8 @@ async function whyFigure() {
   return [wordChoice("From", names, "from"), wordChoice("To", names, "to"), framed("Steps between two words", look, svg)];
 }
 
-async function lookupFigure() {
-  const { names, head, layer, word, steps, chooser } = await chosenQuery();
+function lookupFigure() {
+  const { names, head, layer, word, steps, chooser } = chosenQuery();
   const { products, scaled, weights } = steps;
   const order = [...names.keys()].sort((a, b) => weights[b] - weights[a]);
   const three = order.slice(0, 3).reduce((sum, at) => sum + weights[at], 0);
@@ -46,8 +46,8 @@ async function lookupFigure() {
   return [chooser, bars(`Weights of the query of ${bare(names[word])}`, names, [{ name: `layer ${layer + 1}, head ${head + 1}`, values: weights }], { look, title: "key", most: 1, chosen: order[0] }), folded("Each step as a table", table)];
 }
 
-async function scalingFigure() {
-  const { names, word, steps, chooser } = await chosenQuery();
+function scalingFigure() {
+  const { names, word, steps, chooser } = chosenQuery();
   const { weights, products } = steps;
   const hard = softmax(products);
   const [top, hardTop] = [weights, hard].map((values) => Math.max(...values));
@@ -58,11 +58,10 @@ async function scalingFigure() {
     experiment("without scaling, the softmax saturates: one key gets nearly all the weight.", compareSaturation)];
 }
 
-async function headsFigure() {
-  const seen = await tensors();
+function headsFigure() {
   const names = sourceWords();
   const layer = chosenIndex("layer", CONFIG.layers);
-  const heads = seen[`encoder/layer_${layer}/self_attention/steps`].map((rows) => rows.map((row) => row.weights));
+  const heads = found.source.tensors[`encoder/layer_${layer}/self_attention/steps`].map((rows) => rows.map((row) => row.weights));
   // The query and the two heads that place the largest share of their weight differently.
   let best = { share: -1 };
   names.forEach((_, word) => heads.forEach((a, one) => heads.forEach((b, two) => {

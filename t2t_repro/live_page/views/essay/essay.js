@@ -2,15 +2,15 @@
 // Draws the figures of the essay, each one computed by the model from the current sentence.
 //
 // A figure is an asynchronous function that returns its elements. It reads the results of the model
-// from `found.result` and `tensors()`, and the reader's choices from `chosen`, which is also part of
-// the address.
+// from `found.source`, or from `found.result` and `tensors()`, and the reader's choices from `chosen`,
+// which is also part of the address. The figures of the source do not wait for the translation.
 
 let essayDrawing = 0;
 
 // A token without the mark of its beginning or end, in quotation marks.
 const bare = (name) => quoted(name.replace(/^\u2581(?=.)|(?<=.)_$/, ""));
-const inThisModel = (text) => element("p", { className: "here" }, `In this model: ${text}`);
-const sourceWords = () => found.result.sourceNames.slice(0, MOST_SHOWN);
+const inThisModel = (text) => paragraph(`In this model: ${text}`, "here");
+const sourceWords = () => found.source.names;
 const targetWords = () => found.result.names.slice(0, MOST_SHOWN);
 const indexOfLargest = (values) => values.reduce((best, value, at) => (value > values[best] ? at : best), 0);
 const whole = (value) => Math.round(value).toLocaleString("en");
@@ -42,27 +42,30 @@ function counted(label, count, key) {
 const controls = (...parts) => element("div", { className: "controls" }, ...parts);
 
 // The steps of a head of the encoder's self-attention for the chosen query.
-async function chosenQuery() {
-  const seen = await tensors();
+function chosenQuery() {
   const names = sourceWords();
   const layer = chosenIndex("layer", CONFIG.layers);
-  const heads = seen[`encoder/layer_${layer}/self_attention/steps`];
+  const heads = found.source.tensors[`encoder/layer_${layer}/self_attention/steps`];
   const [head, word] = [chosenIndex("head", heads.length), chosenIndex("word", names.length)];
   const chooser = element("div", {}, wordChoice("Query", names, "word"), controls(counted("layer", CONFIG.layers, "layer"), counted("head", heads.length, "head")));
   return { names, layer, heads, head, word, steps: heads[head][word], chooser };
 }
 
-// Draws one figure; the keyboard focus stays on the same control.
+// Draws one figure, unless it shows the current results and choices already. The keyboard focus stays
+// on the same control.
 async function drawFigure(place) {
   const [make, ...sources] = FIGURES[place.dataset.figure];
-  const { result } = found;
-  let made = [paragraph(result ? "Type a sentence." : "The figure appears when the model is loaded.", "quiet")];
+  const current = () => (SOURCE_FIGURES.includes(make) ? found.source : found.result);
+  const [from, choices] = [current(), JSON.stringify({ ...chosen, text: "" })];
+  if (place.from === from && place.choices === choices) return;
+  let made = [paragraph(from ? "Type a sentence." : "The figure appears when the model is loaded.", "quiet")];
   try {
-    if (make === whyFigure || result?.ids.length) made = await make();
+    if (make === whyFigure || (from?.ids ? from.ids.length : from?.source.length > 1)) made = await make();
   } catch (error) {
-    if (found.result === result) throw error;
-    return; // The text has changed, so this figure is drawn again.
+    if (current() === from) throw error;
   }
+  if (current() !== from) return; // The text has changed, so this figure is drawn again.
+  Object.assign(place, { from, choices });
   const focusable = () => [...place.querySelectorAll("select, input, button, summary")];
   const at = focusable().indexOf(document.activeElement);
   const code = folded("The program that computes it, in this page", () =>
@@ -93,7 +96,7 @@ async function drawEssay() {
     await pause(0);
   }
   if (mine !== essayDrawing) return;
-  if (found.result) document.getElementById("essay").dataset.drawn = chosen.text;
+  if (found.result && found.result.encoded === found.source) document.getElementById("essay").dataset.drawn = chosen.text;
 }
 
 // Typesets the formulas, lists the sections and follows the reader through them.

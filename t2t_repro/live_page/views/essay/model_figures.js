@@ -4,8 +4,8 @@
 const rowsOf = (name) => MODEL.index.find(([each]) => each === name)?.[1][0];
 const vocabularySize = (side) => rowsOf("embedding/table") || rowsOf(`${side}_embedding/table`);
 
-async function vectorsFigure() {
-  const vectors = (await tensors())["input/embedded"];
+function vectorsFigure() {
+  const vectors = found.source.tensors["input/embedded"];
   const names = sourceWords();
   const rows = vectors.map((a) => vectors.map((b) => dot(a, 0, b, 0, a.length) / (sizeOf(a) * sizeOf(b))));
   let [one, two] = [0, names.length - 1];
@@ -44,15 +44,15 @@ async function positionsFigure() {
   return [
     inThisModel(POSITION_KINDS[CONFIG.position] || CONFIG.position),
     framed("Without positions the order is lost", look, tableOf("Translations", ["text", "with positions", "without positions"], rows)),
-    matrix("The vectors that are added", (await tensors())["input/positions"], { look: "Each row differs from all others.", rowNames: sourceWords(), rowTitle: "position of", columnTitle: "channel" }),
+    matrix("The vectors that are added", found.result.encoded.tensors["input/positions"], { look: "Each row differs from all others.", rowNames: found.result.encoded.names, rowTitle: "token", columnTitle: "channel" }),
     experiment("without positions, the order is lost.", () => compareModels({ noPositions: true })),
   ];
 }
 
 const MOST_UNITS = 12;
 
-async function blockFigure() {
-  const seen = await tensors();
+function blockFigure() {
+  const seen = found.source.tensors;
   const names = sourceWords();
   const layer = chosenIndex("layer", CONFIG.layers);
   const word = chosenIndex("word", names.length);

@@ -74,6 +74,8 @@ async function costFigure() {
   ];
 }
 
+const SOURCE_FIGURES = [whyFigure, vectorsFigure, lookupFigure, scalingFigure, headsFigure, blockFigure];
+
 // Figures of the sections, and the parts of the runtime that compute them.
 const FIGURES = {
   why: [whyFigure, scaledDotProductAttention],
