@@ -12,6 +12,7 @@ pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 from selenium.webdriver.support.ui import WebDriverWait
 
 from t2t_repro.models.attention_maps import attention_maps
+from tests.live_page.live_model import call
 from tests.run_command import ROOT
 
 FOLDER = files("t2t_repro.live_page") / "essay"
@@ -53,16 +54,50 @@ def test_figures_show_the_numbers_of_the_model(live):
         assert place.find_elements("tag name", "figure")
         assert "Look at" in place.text
     source = live.ids(TEXT)
-    translation = page.find_element("id", "translation").text
-    target = live.ids(translation)
+    reference = page.find_element("id", "essay-reference").get_attribute("value")
+    target = live.ids(reference)
     inputs, targets = tf.constant([source]), tf.constant([target])
     weights = attention_maps(live.model, inputs, targets)
     shown = read_bars(page, "lookup")
     expected = weights["encoder/layer_1/self_attention"][0, 1, 1]
     np.testing.assert_allclose(shown, 100 * expected, atol=0.051)
-    log_probs = tf.nn.log_softmax(live.model({"inputs": inputs, "targets": targets}))
-    losses = -log_probs.numpy()[0, range(len(target)), target]
+    log_probs = log_probabilities(live, source, target)
+    losses = -log_probs[range(len(target)), target]
     np.testing.assert_allclose(read_bars(page, "training"), losses, atol=6e-4)
+
+
+@pytest.mark.medium
+def test_training_and_translation_are_side_by_side(live):
+    """Training reads the reference, and generation the model's own tokens."""
+    page = live.page
+    page.get("about:blank")
+    page.get(f"{live.address}#text={quote(TEXT)}&reference=eins%20drei")
+    sides = "[data-figure=training] .scroll tbody tr"
+    WebDriverWait(page, 60).until(
+        lambda page: page.find_elements("css selector", sides)
+    )
+    rows = [
+        [cell.text for cell in row.find_elements("tag name", "td")]
+        for row in page.find_elements("css selector", sides)
+    ]
+    source = live.ids(TEXT)
+    target, own = live.ids("eins drei"), page.execute_script("return found.result.ids")
+    assert target != own
+    best = log_probabilities(live, source, target).max(axis=1)
+    written = log_probabilities(live, source, own)[range(len(own)), own]
+    for column, expected in enumerate((best, written)):
+        cells = [row[column] for row in rows if row[column]]
+        shares = [float(re.search(r"([\d.]+) %\)$", cell)[1]) for cell in cells]
+        np.testing.assert_allclose(shares, 100 * np.exp(expected), atol=0.051)
+    # The second token of the reference is the third input.
+    (second,) = call(page, "decodeEach", target[1:2])
+    assert second in rows[2][0].split("\N{RIGHTWARDS ARROW}")[0]
+
+
+def log_probabilities(live, source, target):
+    """Returns the log probabilities (target, vocabulary) of teacher forcing."""
+    inputs = {"inputs": tf.constant([source]), "targets": tf.constant([target])}
+    return tf.nn.log_softmax(live.model(inputs)).numpy()[0]
 
 
 @pytest.mark.medium

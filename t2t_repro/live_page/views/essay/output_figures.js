@@ -25,29 +25,40 @@ async function wordsFigure() {
 }
 
 async function trainingFigure() {
-  const reference = chosen.reference || found.result.translation;
+  const { source, ids: written, translation, results } = found.result;
+  const reference = chosen.reference || results[1]?.text || translation;
   const { ids } = await ask("read", reference, "target");
-  const tokens = await ask("score", found.result.source, ids);
+  const [tokens, own] = [await ask("score", source, ids), await ask("score", source, written)];
   const losses = tokens.map((each) => -each.logProb);
   const worst = indexOfLargest(losses);
   const mean = losses.reduce((sum, value) => sum + value, 0) / losses.length;
   const input = element("input", { type: "text", id: "essay-reference", value: reference, dir: "auto" });
   input.addEventListener("change", () => choose("reference", input.value));
-  const before = (at) => (at ? tokens[at - 1].name : "(start)");
+  const before = (at, list = tokens) => (at ? list[at - 1].name : "(start)");
+  const step = (list, at, name, logProb) => `${isolated(before(at, list))} \u2192 ${isolated(name)} (${percent(Math.exp(logProb))})`;
+  const rows = Array.from({ length: Math.max(tokens.length, own.length) }, (_, at) => [String(at + 1),
+    tokens[at] ? step(tokens, at, tokens[at].best, tokens[at].bestLogProb) : "", own[at] ? step(own, at, own[at].name, own[at].logProb) : ""]);
+  const parting = tokens.findIndex(({ name, best }) => name !== best);
+  const sides = tableOf("Token read \u2192 token predicted (its probability)", ["step", "teacher forcing", "generation"], rows);
+  sides.querySelectorAll("tbody tr")[parting]?.classList.add("win");
+  const part = parting < 0
+    ? "Look at both columns: the model predicts every token of the reference, so both read the same. Change a word to see them part."
+    : `Look at step ${parting + 1}: the model predicts ${bare(tokens[parting].best)}, the reference has ${bare(tokens[parting].name)}. In the next step, training reads the reference's token and generation its own.`;
   const look = `Look at ${bare(tokens[worst].name)}: its loss of ${number(losses[worst])} is the largest; the model gives it ${percent(Math.exp(-losses[worst]))}, and its best guess is ${bare(tokens[worst].best)}. The mean loss is ${number(mean)}.`;
   const peak = CONFIG.warmupSteps;
   const xs = Array.from({ length: 120 }, (_, at) => ((at + 1) * peak) / 30);
   const rate = (step) => paperRate(step, CONFIG.dModel, peak);
   return [
-    element("label", { className: "field", htmlFor: "essay-reference" }, "Reference translation (change a word, then press Enter)"), input,
+    element("label", { className: "field", htmlFor: "essay-reference" }, "Reference translation (at first the second result of the beam search; change a word, then press Enter)"), input,
+    framed("Training and translation side by side", part, sides),
     bars("Loss of each token", tokens.map((each, at) => `${before(at)} \u2192 ${each.name}`), [{ name: "loss, nats", values: losses }], { look, title: "last token read \u2192 target", write: number, chosen: worst }),
-    curves("Learning rate of equation 3", xs, [{ name: "rate", values: xs.map(rate) }], { look: `Look at the peak: with d_model = ${CONFIG.dModel} and ${whole(peak)} warm-up steps, the settings of this model, the rate is at most ${rate(peak).toExponential(2).replace("-", MINUS)}.`, xTitle: "step", yTitle: "learning rate" }),
+    curves("Learning rate of equation 3", xs, [{ name: "rate", values: xs.map(rate) }], { look: `Look at the peak: with d_model = ${CONFIG.dModel} and ${whole(peak)} warm-up steps, the settings of this model, the rate is at most ${tickText(rate(peak))}.`, xTitle: "step", yTitle: "learning rate" }),
   ];
 }
 
 // Parts of the model and the beginnings or ends of the names of their weights.
 const PARTS = [
-  ["embeddings and softmax", /^(embedding|input_|target_|softmax)/],
+  ["embeddings, softmax", /^(embedding|input_|target_|softmax)/],
   ["attention", /attention\//],
   ["feed-forward networks", /feed_forward\//],
   ["normalization", /norm\//],
@@ -70,7 +81,7 @@ async function costFigure() {
   return [
     bars(`Multiplications of one layer for your sentence`, costs.map(([name]) => name), [{ name: `n = ${n}, d = ${d}`, values: now }], { look: `Look at the first two bars: for the ${n} tokens of your sentence, a recurrent layer needs ${number(ratio, 1)} times as many multiplications as self-attention.`, write: whole, title: "layer" }),
     curves("Multiplications by length", xs, costs.map(([name, cost]) => ({ name: name.split(",")[0], values: xs.map(cost) })), { look: `Look at n = ${d}: there self-attention and the recurrent layer cost the same.`, xTitle: "n, tokens", yTitle: "multiplications", write: whole }),
-    bars("Parameters of this model", PARTS.map(([name]) => name), [{ name: "parameters", values: sums }], { look: `Look at the longest bar: ${PARTS[largest][0]} have ${percent(sums[largest] / total)} of ${whole(total)} parameters.`, write: whole, title: "part" }),
+    bars("Parameters of this model", PARTS.map(([name]) => name), [{ name: "parameters", values: sums }], { look: `Look at the longest bar: the largest part, ${PARTS[largest][0]}, has ${percent(sums[largest] / total)} of all ${whole(total)} parameters.`, write: whole, title: "part" }),
   ];
 }
 
