@@ -52,6 +52,9 @@ function start() {
   readAddress();
   if (!Object.hasOwn(VIEWS, chosen.view)) chosen.view = "essay";
   text.value = chosen.text;
+  const trained = document.getElementById("trained");
+  const languages = new Intl.DisplayNames("en", { type: "language" });
+  trained.textContent = trained.textContent.replace(/\b([a-z]{2,3}) to ([a-z]{2,3})\b/, (_, from, to) => `${languages.of(from)} to ${languages.of(to)}`);
   for (const [name, [title]] of Object.entries(VIEWS)) {
     const button = element("button", { type: "button", id: `to-${name}` }, title);
     button.addEventListener("click", () => {
