@@ -50,10 +50,12 @@ def scheme(browser, value):
 
 
 @contextmanager
-def narrow(browser, width):
-    """Emulates a screen width in pixels, which can be less than that of a window."""
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+def narrow(browser, width, height=900):
+    """Emulates a screen size in pixels, whose width can be less than a window's."""
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1}
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", metrics | {"mobile": False}
+    )
     try:
         yield
     finally:
