@@ -148,7 +148,7 @@ class WordArcs {
       const path = svgElement("path", {
         d: `M2 ${from} C${x} ${from} ${x} ${to} ${box.width - 2} ${to}`,
         "stroke-opacity": value.toFixed(3),
-        "stroke-width": 2.5,
+        "stroke-width": (1 + 3 * value).toFixed(2),
         "data-weight": value.toFixed(5),
         "data-head": head === null ? "mean" : head,
         "data-pair": `${query}-${key}`,

@@ -1,7 +1,9 @@
 "use strict";
 // Building blocks of the views: texts, tables and controls.
 
-const paragraph = (text, className = "") => element("p", { className }, text);
+// A text whose variables, such as d_model, have an index.
+const indexed = (text) => text.split(/\b([a-z]_(?:model|ff|k|v))\b/).map((part, at) => (at % 2 ? element("span", {}, element("i", {}, part[0]), element("sub", {}, part.slice(2))) : part));
+const paragraph = (text, className = "") => element("p", { className }, ...indexed(text));
 const heading = (text) => element("h2", {}, text);
 const sizeOf = (row) => Math.sqrt(dot(row, 0, row, 0, row.length)); // The norm of a vector.
 const numbered = (count) => Array.from({ length: count }, (_, at) => [at, String(at + 1)]); // The options of `choice`.
@@ -41,5 +43,5 @@ function slider(label, { min, max, step, value }, choose) {
     shown.textContent = input.value;
     choose(Number(input.value));
   });
-  return element("label", {}, label, input, shown);
+  return element("label", {}, element("span", {}, ...indexed(label)), input, shown);
 }

@@ -14,12 +14,13 @@ function whyFigure() {
   const step = Math.min(60, (width - 40) / names.length);
   const x = (at) => 20 + (at + 0.4) * step;
   const arc = (a, b, height, className) => svgElement("path", { class: className, d: `M${x(a)} ${base}Q${(x(a) + x(b)) / 2} ${base - height} ${x(b)} ${base}` });
-  const svg = svgElement("svg", { class: "hops", viewBox: `0 0 ${width} 230`, width, height: 230, role: "img", "aria-label": `${distance} steps of a recurrent network, one of self-attention` });
+  // Close words are written vertically; of very close ones, only the two ends are named.
+  const turn = step < 30 ? 90 : 45;
+  const height = Math.min(230, base + 24 + (7.5 / (turn === 90 ? 1 : Math.SQRT2)) * Math.max(...names.map((name) => name.length)));
+  const svg = svgElement("svg", { class: "hops", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${distance} steps of a recurrent network, one of self-attention` });
   const [first, last] = [Math.min(from, to), Math.max(from, to)];
   for (let at = first; at < last; at++) svg.append(arc(at, at + 1, 40, "recurrent"));
   if (distance) svg.append(arc(from, to, 220, "direct"));
-  // Close words are written vertically; of very close ones, only the two ends are named.
-  const turn = step < 30 ? 90 : 45;
   names.forEach((name, at) => {
     const isEnd = at === from || at === to;
     svg.append(svgElement("circle", { class: isEnd ? "end" : "", cx: x(at), cy: base, r: step < 13 ? 2.5 : 4 }));
@@ -42,7 +43,7 @@ function lookupFigure() {
   const order = [...names.keys()].sort((a, b) => weights[b] - weights[a]);
   const three = order.slice(0, 3).reduce((sum, at) => sum + weights[at], 0);
   const look = `Look at ${bare(names[order[0]])}: the query of ${bare(names[word])} fits its key best and gives it ${percent(weights[order[0]])} of the weight. A dictionary would return this value alone; here the three largest weights together have ${percent(three)}.`;
-  const table = () => tableOf("From the query to the weights", ["key", "q · k", "q · k / √d_k", "weight"], names.map((name, at) => [name, number(products[at]), number(scaled[at]), percent(weights[at])]));
+  const table = () => tableOf("From the query to the weights", ["key", "q · k", "q · k / √dₖ", "weight"], names.map((name, at) => [name, number(products[at]), number(scaled[at]), percent(weights[at])]));
   return [chooser, bars(`Weights of the query of ${bare(names[word])}`, names, [{ name: `layer ${layer + 1}, head ${head + 1}`, values: weights }], { look, title: "key", most: 1, chosen: order[0] }), folded("Each step as a table", table)];
 }
 
@@ -97,7 +98,7 @@ async function masksFigure() {
     return button;
   };
   return [
-    controls(choice("attention", KINDS, key, (value) => choose("masks", value)), counted("layer", layers, "layer"), counted("head", weights.length, "head"), ...(isCausal ? [step("Previous row", word - 1), step("Next row", word + 1)] : [])),
+    controls(choice("attention", KINDS, key, (value) => choose("masks", value)), counted("layer", layers, "layer"), counted("head", weights.length, "head"), isCausal ? element("span", {}, step("Previous row", word - 1), " ", step("Next row", word + 1)) : null),
     matrix("Weights of one head", rows, { look: `Look at row ${bare(queries[word])}: ${told}`, rowNames: queries, columnNames: keys, rowTitle: side === "encoder" ? "query" : "predicted token", columnTitle: "key", kind: "weights", most: 1, write: percent, chosen: word, isMasked }),
     experiment("the causal mask matters in training only, where later tokens exist.", () => compareModels({ noCausalMask: true })),
   ];

@@ -21,7 +21,9 @@ function arcs(label, { look = "", queries, keys, titles, heads, verbs, where, sh
   const columns = element("div", { className: "columns" }, column("queries", titles[0]), places.lines, column("keys", titles[1]));
   const drawn = new WordArcs(places, () => {
     const chosen = now === "each" || now === "mean" ? numbers : [Number(now)];
-    return { queries, keys, headCount: heads.length, heads: chosen, weight: (head, query, key) => heads[head][query][key], verbs, where: `${where}, ${headsInWords(chosen, heads.length)}.`, byHead: now !== "mean" };
+    // The shares of a selected word are those of the mean.
+    const shownHeads = now === "each" && !drawn?.selected() ? "all heads" : headsInWords(chosen, heads.length);
+    return { queries, keys, headCount: heads.length, heads: chosen, weight: (head, query, key) => heads[head][query][key], verbs, where: `${where}, ${shownHeads}.`, byHead: now !== "mean" };
   });
   const options = [["each", "all heads"], ["mean", "their mean"], ...numbers.map((head) => [String(head), `head ${head + 1}`, headColour(head)])];
   const fieldset = element("fieldset", { className: "arc-heads" }, element("legend", {}, "Show"));

@@ -18,6 +18,7 @@ function bars(label, names, series, { look = "", title = "", write = percent, mo
   const head = [title, ...series.map(({ name }) => name)].map((text) => element(text ? "th" : "td", text ? { scope: "col" } : {}, text));
   const rows = names.map((name, row) => element("tr", { className: row === chosen ? "win" : "" },
     element("th", { scope: "row", dir: "auto" }, name), ...series.map(({ values }, at) => cell(values[row], at))));
+  head.slice(1).forEach((each) => (each.style.width = `${100 / series.length}%`));
   const table = element("table", { className: "bars" }, element("caption", { className: "unseen" }, label),
     element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
   return framed(label, look, table);

@@ -17,8 +17,8 @@ function ticks(least, most, count) {
 
 function tickText(value) {
   const size = Math.abs(value);
-  if (!size || (size >= 0.001 && size < 1e6)) return String(Number(value.toPrecision(4))).replace("-", MINUS);
-  const [digits, exponent] = value.toExponential(0).split("e");
+  if (!size || (size >= 0.001 && size < 1e5)) return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 6 }).replace("-", MINUS);
+  const [digits, exponent] = Number(value.toPrecision(3)).toExponential().split("e");
   return `${digits}·10${[...exponent].map((each) => ({ "-": "⁻", "+": "" })[each] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[each]).join("")}`.replace("-", MINUS);
 }
 

@@ -12,7 +12,7 @@
 const drawnWidth = (most) => Math.max(240, Math.min(most, document.documentElement.clientWidth - 44));
 
 function framed(label, look, ...children) {
-  return element("figure", { className: "drawn" }, element("figcaption", {}, element("b", {}, label), look ? ` ${look}` : ""), ...children);
+  return element("figure", { className: "drawn" }, element("figcaption", {}, element("b", {}, ...indexed(label)), ...indexed(look ? ` ${look}` : "")), ...children);
 }
 
 function readable(svg, name, { rows, columns, locate, tell, choose }) {

@@ -23,12 +23,16 @@ function math(text) {
   function read(...ends) {
     const items = [];
     for (space(); at < tokens.length && !ends.includes(tokens[at]); space()) {
-      // Only words, such as "sin", need a space before the next letter.
-      if (items.at(-1)?.localName === "mi" && items.at(-1).textContent.length > 1 && /\p{L}/u.test(tokens[at])) {
+      // Only words, such as "sin", need a space before the next letter, and after a number.
+      const last = items.at(-1);
+      const isWord = last?.localName === "mi" && last.textContent.length > 1;
+      if (isWord ? /\p{L}/u.test(tokens[at]) : last?.localName === "mn" && /\p{L}{2}/u.test(tokens[at])) {
         items.push(mathElement("mspace"));
         items.at(-1).setAttribute("width", "0.25em");
       }
       items.push(scripted());
+      // A sign after another operator belongs to the number that follows.
+      if (last?.localName === "mo" && tokens[at - 1] === "\u2212") items.at(-1).setAttribute("form", "prefix");
     }
     at++;
     return items;
@@ -56,10 +60,16 @@ function math(text) {
       for (const each of brackets) each.setAttribute("stretchy", Boolean(inner.querySelector("mfrac") || inner.localName === "mfrac"));
       return mathElement("mrow", brackets[0], inner, brackets[1]);
     }
-    return mathElement(/\p{L}/u.test(token) ? "mi" : /[\d.]/.test(token) ? "mn" : "mo", token);
+    if (/\p{L}{2}/u.test(token)) {
+      const word = mathElement("mi", token);
+      word.setAttribute("mathvariant", "normal");
+      return word;
+    }
+    return mathElement(/\p{L}|∞/u.test(token) ? "mi" : /[\d.]/.test(token) ? "mn" : "mo", token);
   }
   const made = mathElement("math", ...read());
   made.setAttribute("alttext", text);
+  made.setAttribute("displaystyle", "true"); // Fractions have their full size.
   return made;
 }
 

@@ -55,7 +55,7 @@ function matrix(label, rows, options = {}) {
   const columnNames = options.columnNames || Array.from(rows[0], (_, at) => String(at));
   const { rowTitle = "row", columnTitle = "channel" } = options;
   const most = options.most ?? largestOf(rows, isMasked);
-  const rowLetters = space > 450 ? 18 : 11;
+  const rowLetters = space > 450 ? 18 : 14;
   const longest = (names, most) => 7 * Math.max(...names.map((name) => [...clipped(name, most)].length));
   const left = longest(rowNames, rowLetters) + 10;
   const w = Math.min(options.columnNames ? 46 : 22, (space - left - 24) / width);
@@ -64,7 +64,10 @@ function matrix(label, rows, options = {}) {
   const top = isTurned ? 0.82 * longest(columnNames) + 16 : 20;
   const [right, bottom] = [left + width * w, top + height * h];
   const scale = Math.min(160, right);
-  const svg = svgElement("svg", { class: "matrix", viewBox: `0 0 ${right + 24} ${bottom + 40}`, width: right + 24, height: bottom + 40 });
+  const titles = `rows: ${rowTitle}, columns: ${columnTitle}`;
+  const isBeside = scale + 6.5 * titles.length + 20 < right; // Otherwise the titles are below the scale.
+  const [wide, high] = [Math.max(right + 24, 6.5 * titles.length + 12), bottom + (isBeside ? 40 : 56)];
+  const svg = svgElement("svg", { class: "matrix", viewBox: `0 0 ${wide} ${high}`, width: wide, height: high });
   svg.append(pixels(cells(rows, { most, isMasked }), { x: left, y: top, width: width * w, height: height * h }));
   if (rows.some((row, y) => row.some((_, x) => isMasked(y, x)))) {
     const id = `hatch-${++hatches}`;
@@ -84,6 +87,7 @@ function matrix(label, rows, options = {}) {
   svg.append(mark, pixels(cells([ramp], { most: 1 }), { x: 8, y: bottom + 10, width: scale, height: 8 }));
   const ends = kind === "signed" ? [[-most, 8], [0, 8 + scale / 2], [most, 8 + scale]] : [[0, 8], [most, 8 + scale]];
   ends.forEach(([value, x], at) => svg.append(svgElement("text", { class: "tick", x, y: bottom + 32, "text-anchor": at ? (at === ends.length - 1 ? "end" : "middle") : "start" }, write(value))));
+  svg.append(svgElement("text", { class: "tick", x: isBeside ? right : 8, y: isBeside ? bottom + 18 : bottom + 50, "text-anchor": isBeside ? "end" : "start" }, titles));
   const told = readable(svg, `${label}. Rows: ${rowTitle}. Columns: ${columnTitle}.`, {
     rows: height,
     columns: width,
