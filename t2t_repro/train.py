@@ -112,7 +112,8 @@ def _add_device_flags(parser: cli.ArgumentParser) -> None:
     parser.add_argument(
         "--deterministic",
         action="store_true",
-        help="make GPU runs reproducible bit by bit, at lower speed",
+        help="make GPU runs reproducible bit by bit, and runs on 1, 2, 4 and 8 devices "
+        "of the same kind equal bit by bit, at lower speed",
     )
     parser.add_argument(
         "--strategy",
@@ -281,6 +282,7 @@ def _run(
         accepted=accepted,
         profiled=args.profile or (0, 0),
         keeps_programs=args.compile_cache is not None,
+        deterministic=args.deterministic,
         other_model=other_model(used_set, model_dir.path),
         origin=origin,
         guard=guard,

@@ -53,7 +53,9 @@ def _serialize(rectangle: Mapping[str, Any] | None, side: str) -> bytes:
     return tf.make_tensor_proto(ids).SerializeToString()
 
 
-def select_microbatches(replicas: range, of: int, count: int) -> set[int]:
+def select_microbatches(
+    replicas: range, of: int, count: int, whole: bool = False
+) -> set[int]:
     """Returns the numbers of the micro-batches that the given replicas compute.
 
     Replicas take whole micro-batches in turn. If there are fewer micro-batches than
@@ -63,8 +65,9 @@ def select_microbatches(replicas: range, of: int, count: int) -> set[int]:
         replicas: Numbers of the replicas.
         of: Total number of replicas.
         count: Number of micro-batches in the batch.
+        whole: Whether micro-batches are never cut, so that some replicas have none.
     """
-    cuts = max(of // count, 1)
+    cuts = 1 if whole else max(of // count, 1)
     return {piece // cuts for piece in range(count * cuts) if piece % of in replicas}
 
 

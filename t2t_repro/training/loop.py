@@ -43,6 +43,7 @@ class TrainingLoop:
         checkpoint_dir: Folder of the checkpoints.
         is_chief: Whether this process is the chief; other processes write nothing.
         data: Identity of the training data, which checkpoints record.
+        ordered: Whether 1, 2, 4 and 8 replicas compute the same bits; see `TrainStep`.
 
     Attributes:
         update: Training step of all replicas, a function of a packed batch and the
@@ -62,6 +63,7 @@ class TrainingLoop:
         checkpoint_dir: Path,
         is_chief: bool = True,
         data: str | None = None,
+        ordered: bool = False,
     ) -> None:
         self.hparams = hparams
         self.data = data
@@ -70,9 +72,9 @@ class TrainingLoop:
         self.accumulates = hparams.tokens_per_microbatch < hparams.tokens_per_batch
         self.weights = named_variables(model)
         with strategy.scope():
-            step = TrainStep(model, hparams, self.accumulates)
+            step = TrainStep(model, hparams, self.accumulates, ordered)
         self.state = step.state()
-        self.workers = Workers(strategy)
+        self.workers = Workers(strategy, whole=ordered)
         self.step = 0
         self.unreported: Unreported = []
         self.imported_from: str | None = None

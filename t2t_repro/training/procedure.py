@@ -71,6 +71,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             run.model_dir.checkpoint_dir,
             strategies.is_chief(run.strategy),
             provenance.data,
+            run.deterministic,
         )
         if run.origin is not None and loop.is_chief:
             loop.begin_from(run.origin.assign, run.model_dir.origin_dir)

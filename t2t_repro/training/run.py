@@ -32,6 +32,7 @@ class Run:
         profiled: First and last step to trace; (0, 0) traces none.
         keeps_programs: Whether XLA's programs are kept for later runs; see
             `compile_cache`.
+        deterministic: Whether 1, 2, 4 and 8 devices compute the same bits.
         other_model: Directory of another model whose hyper-parameters this run uses,
             but not its weights; None if the hyper-parameters are from elsewhere.
         origin: Model with the weights of step 0; None for random weights, or if the
@@ -55,6 +56,7 @@ class Run:
     accepted: frozenset[str] = frozenset()
     profiled: tuple[int, int] = (0, 0)
     keeps_programs: bool = False
+    deterministic: bool = False
     other_model: Path | None = None
     origin: Origin | None = None
     guard: Guard | None = None

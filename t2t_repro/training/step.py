@@ -1,5 +1,6 @@
 """Training step: one update of the weights from one global batch."""
 
+import math
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -15,6 +16,13 @@ from t2t_repro.models.variables import find_frozen, named_variables
 from t2t_repro.training.loss_scale import make_loss_scale
 from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from t2t_repro.training.optimizer import make_optimizer
+from t2t_repro.training.ordered_sums import (
+    GROUPS,
+    flatten,
+    sum_microbatches,
+    sum_replicas,
+    unflatten,
+)
 from t2t_repro.training.schedules import Schedule
 from t2t_repro.training.weight_average import WeightAverage
 
@@ -51,13 +59,22 @@ class TrainStep:
         model: Built model.
         hparams: Hyper-parameters.
         accumulate: Whether a batch may have several micro-batches.
+        ordered: Whether 1, 2, 4 and 8 replicas compute the same bits (see
+            `ordered_sums`). Replicas then never share a micro-batch.
     """
 
-    def __init__(self, model: Transformer, hparams: HParams, accumulate: bool) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        hparams: HParams,
+        accumulate: bool,
+        ordered: bool = False,
+    ) -> None:
         hparams = hparams.resolve_auto()
         self.model = model
         self.hparams = hparams
         self.accumulate = accumulate
+        self.ordered = ordered
         variables = named_variables(model)
         for name in find_frozen(variables, hparams.freeze):
             del variables[name]
@@ -77,6 +94,12 @@ class TrainStep:
         self._differentiate = tf.function(
             self._gradients,
             jit_compile=hparams.xla or None,
+            autograph=False,
+            experimental_attributes={"_noinline": True},
+        )
+        # All groups of micro-batches share this function's graph.
+        self._flat_sums = tf.function(
+            self._sum_microbatch,
             autograph=False,
             experimental_attributes={"_noinline": True},
         )
@@ -105,13 +128,16 @@ class TrainStep:
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
         replicas = context.num_replicas_in_sync
-        compute = (
-            self._accumulate_gradients if self.accumulate else self._slice_gradients
-        )
-        total, tokens, gradients = compute(batch, step, replica, replicas)
-        total, tokens, *gradients = context.all_reduce(
-            tf.distribute.ReduceOp.SUM, [total, tokens, *gradients]
-        )
+        if self.ordered:
+            total, tokens, *gradients = self._sum_in_order(batch, step)
+        else:
+            compute = (
+                self._accumulate_gradients if self.accumulate else self._slice_gradients
+            )
+            total, tokens, gradients = compute(batch, step, replica, replicas)
+            total, tokens, *gradients = context.all_reduce(
+                tf.distribute.ReduceOp.SUM, [total, tokens, *gradients]
+            )
         count = tf.maximum(tokens, 1.0)
         norm = tf.linalg.global_norm(gradients) / count
         # The gradient can overflow even if the loss is finite.
@@ -194,6 +220,32 @@ class TrainStep:
             parallel_iterations=1,
         )
         return total, tokens, gradients
+
+    def _sum_in_order(
+        self, batch: dict[str, tf.Tensor], step: tf.Tensor
+    ) -> list[tf.Tensor]:
+        """Sums losses, tokens and gradients over the micro-batches of all replicas.
+
+        Replicas take whole micro-batches, and the bits do not depend on their number.
+        """
+        context = tf.distribute.get_replica_context()
+        shapes = [[], [], *(v.shape.as_list() for v in self._variables)]
+        sums = sum_microbatches(
+            lambda number: self._flat_sums(batch, step, number),
+            sum(map(math.prod, shapes)),
+            tf.cast(context.replica_id_in_sync_group, tf.int32),
+            # A single micro-batch needs no sums of groups.
+            context.num_replicas_in_sync if self.accumulate else GROUPS,
+            tf.shape(batch["inputs"])[0],
+        )
+        return unflatten(sum_replicas(sums), shapes)
+
+    def _sum_microbatch(
+        self, batch: dict[str, tf.Tensor], step: tf.Tensor, number: tf.Tensor
+    ) -> tf.Tensor:
+        """Computes `_gradients` for a whole micro-batch, as one vector."""
+        total, tokens, gradients = self._slice_gradients(batch, step, number, 1)
+        return flatten([total, tokens, *gradients])
 
     def _dropout_seeds(
         self, step: tf.Tensor, number: tf.Tensor, place: tf.Tensor

@@ -33,9 +33,11 @@ class Workers:
 
     Args:
         strategy: Distribution strategy of the training run.
+        whole: Whether replicas never share a micro-batch.
     """
 
-    def __init__(self, strategy: tf.distribute.Strategy) -> None:
+    def __init__(self, strategy: tf.distribute.Strategy, whole: bool = False) -> None:
+        self._whole = whole
         self.is_distributed = isinstance(
             strategy, tf.distribute.MultiWorkerMirroredStrategy
         )
@@ -62,7 +64,7 @@ class Workers:
         """Returns the indices of this worker's micro-batches, below `count`."""
         first = self.number * self._replicas_each
         own = range(first, first + self._replicas_each)
-        return select_microbatches(own, self._replicas, count)
+        return select_microbatches(own, self._replicas, count, self._whole)
 
     def any(self, flag: bool) -> bool:
         """Returns whether the flag of at least one worker is set."""

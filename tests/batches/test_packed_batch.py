@@ -57,3 +57,5 @@ def test_process_gets_the_micro_batches_of_its_replicas(microbatches, processes)
         assert select_microbatches(own, 8, microbatches) == set().union(
             *(shards[r] for r in own)
         )
+        whole = select_microbatches(own, 8, microbatches, whole=True)
+        assert whole == set(own) & set(range(microbatches))

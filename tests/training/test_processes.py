@@ -16,7 +16,7 @@ from t2t_repro.training.procedure import make_batching_config
 from t2t_repro.training.validation import ValidationLoss
 from tests import forks
 from tests.training import toy
-from tests.training.test_strategy import free_addresses
+from tests.training.test_strategy import worker_environments
 
 # With dropout: the masks of a micro-batch do not depend on its process.
 HPARAMS = toy.HPARAMS.replace(
@@ -73,14 +73,8 @@ def train(path):
     ],
 )
 def test_several_processes_train_like_one(tmp_path, workers):
-    addresses = free_addresses(workers)
-    clusters = []
-    for index in range(workers):
-        task = {"type": "worker", "index": index}
-        config = {"cluster": {"worker": addresses}, "task": task}
-        clusters.append({"TF_CONFIG": json.dumps(config)})
     paths = [(str(tmp_path / f"{index}.json"),) for index in range(workers)]
-    running = forks.Forks(train, *paths, environments=clusters)
+    running = forks.Forks(train, *paths, environments=worker_environments(workers))
     train(tmp_path / "one.json")
     for result in running.finish():
         assert result.status == 0, result.err[-3000:]
