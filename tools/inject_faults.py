@@ -35,8 +35,10 @@ HPARAMS = (
     "ffn_dropout=0.1,tokens_per_batch=512,train_steps=240,checkpoint_steps=20,"
     "keep_checkpoints=12,eval_steps=60,warmup_steps=400"
 )
-TABLES = ("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv")
-TABLES += ("corpora_log.tsv",)  # Only of several corpora.
+TABLES = (
+    *("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv"),
+    "corpora_log.tsv",  # Only of several corpora.
+)
 META = "checkpoint.json"
 TIMES = ("saved_at", "seconds", "sha256")  # In META; the checksum covers the times.
 FILES = ("hparams.yaml", "model.json", "vocab.model")
