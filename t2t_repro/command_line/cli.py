@@ -23,7 +23,7 @@ from t2t_repro.system.quiet_import import (
     use_tensorflow_backend,
 )
 
-EXIT_USER_ERROR = 2
+EXIT_USER_ERROR = UserError.exit_status
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
 
@@ -156,9 +156,10 @@ def run(
     """Runs a command's `main` and exits with a status and a short message.
 
     A `UserError`, a full disk or an inaccessible file prints one line to standard error
-    and exits with status 2. Ctrl-C prints one line and exits with status 130. A closed
-    pipe (`| head`) ends the command silently. Any other exception is a bug and keeps
-    its traceback. The standard streams use UTF-8 in every locale.
+    and exits with status 2, or with `UserError.exit_status` of a subclass. Ctrl-C
+    prints one line and exits with status 130. A closed pipe (`| head`) ends the command
+    silently. Any other exception is a bug and keeps its traceback. The standard streams
+    use UTF-8 in every locale.
     """
     _prepare_streams()
     try:
@@ -179,7 +180,10 @@ def run(
         flags = sys.argv if argv is None else argv
         if line is None or os.environ.get(VERBOSE) or "--verbose" in flags:
             raise
-        _fail(f"error: {line}", EXIT_USER_ERROR)
+        status = EXIT_USER_ERROR
+        if isinstance(error, UserError):
+            status = error.exit_status
+        _fail(f"error: {line}", status)
     sys.exit(0)
 
 

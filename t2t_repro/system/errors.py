@@ -6,7 +6,12 @@ class UserError(Exception):
 
     The message is one line with the file, line or flag and a remedy. Commands print it
     without a traceback and exit with status 2.
+
+    Attributes:
+        exit_status: Exit status of commands.
     """
+
+    exit_status = 2
 
 
 def format_count(number: int, noun: str) -> str:

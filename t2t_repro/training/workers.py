@@ -21,7 +21,13 @@ _GONE = (
 
 
 class WorkerGoneError(UserError):
-    """Raised if another worker has ended or cannot be reached."""
+    """Raised if another worker has ended or cannot be reached.
+
+    Its exit status is that of temporary failures (EX_TEMPFAIL of sysexits.h), so that
+    job schedulers can distinguish it from mistakes, which would recur.
+    """
+
+    exit_status = 75
 
 
 class Workers:

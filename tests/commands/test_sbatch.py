@@ -49,6 +49,9 @@ sys.exit(max(end if end >= 0 else 128 - end for end in ends))
 SCONTROL = """#!/bin/bash
 echo "$@" >> "$REQUEUED"
 """
+SQUEUE = """#!/bin/bash
+echo "${STATE:-RUNNING}"
+"""
 
 
 def in_slurm(folder, script, srun):
@@ -56,7 +59,8 @@ def in_slurm(folder, script, srun):
 
     Its result is the exit status, the number of requeues and the output.
     """
-    for name, text in (("script", script), ("srun", srun), ("scontrol", SCONTROL)):
+    programs = {"srun": srun, "scontrol": SCONTROL, "squeue": SQUEUE}
+    for name, text in {"script": script, **programs}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     requeued = folder / "requeued"
@@ -88,7 +92,7 @@ def in_slurm(folder, script, srun):
 
 @pytest.mark.parametrize(
     ("status", "restarts", "calls"),
-    [(0, 0, 0), (2, 0, 0), (130, 0, 1), (137, 99, 1), (137, 100, 0)],
+    [(0, 0, 0), (2, 0, 0), (75, 0, 1), (130, 0, 1), (137, 99, 1), (137, 100, 0)],
 )
 def test_requeues_only_jobs_that_can_resume_and_a_limited_number_of_times(
     tmp_path, status, restarts, calls
@@ -96,6 +100,16 @@ def test_requeues_only_jobs_that_can_resume_and_a_limited_number_of_times(
     srun = f"#!/bin/bash\nexit {status}\n"
     batch = in_slurm(tmp_path, SCRIPT.read_text(encoding="utf-8"), srun)
     assert batch(restarts)[:2] == (status, calls)
+
+
+@pytest.mark.parametrize(("state", "calls"), [("RUNNING", 1), ("COMPLETING", 0)])
+def test_a_signal_to_the_script_requeues_the_job_unless_it_was_canceled(
+    tmp_path, monkeypatch, state, calls
+):
+    monkeypatch.setenv("STATE", state)
+    srun = "#!/bin/bash\nkill -TERM $PPID\nexit 143\n"
+    batch = in_slurm(tmp_path, SCRIPT.read_text(encoding="utf-8"), srun)
+    assert batch(0)[:2] == (143, calls)
 
 
 @pytest.mark.medium
