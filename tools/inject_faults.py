@@ -212,6 +212,17 @@ def compare(expected: Path, actual: Path) -> tuple[int, list[str]]:
     return compared, different + [f"{name} was left behind" for name in debris]
 
 
+def compare_resumed(expected: Path, actual: Path) -> tuple[int, list[str]]:
+    """Compares like `compare`, after deleting checkpoints of interruptions.
+
+    They are those in ``actual`` whose step is not in the schedule of ``expected``.
+    """
+    for path in (actual / "checkpoints").glob("step-*"):
+        if not (expected / "checkpoints" / path.name).exists():
+            shutil.rmtree(path)
+    return compare(expected, actual)
+
+
 def _folders(directory: Path) -> set[str]:
     """Returns the checkpoint folders of a model directory."""
     paths = directory.glob(f"**/{META}")

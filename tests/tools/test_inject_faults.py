@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from inject_faults import compare
+from inject_faults import compare, compare_resumed
 
 from t2t_repro.runs.checkpoints import save
 from tests import run_command
@@ -84,6 +84,15 @@ def test_names_the_difference(two, change, words):
     change(two[1])
     _, different = compare(*two)
     assert different == [words]
+
+
+def test_ignores_checkpoints_of_interruptions_only(two):
+    weights = {"w": np.zeros(6, "float32")}
+    save(two[1] / "checkpoints", 13, weights)
+    assert compare_resumed(*two) == (5, [])
+    save(two[0] / "checkpoints", 30, weights)
+    remains = "checkpoints/step-00000030 is not in both"
+    assert compare_resumed(*two) == (5, [remains])
 
 
 @pytest.mark.slow
