@@ -61,7 +61,7 @@ class ShardWriter:
             if place == 0:
                 chunk = Chunk(shard, [])
                 is_own = shard % part[1] == part[0]
-                wanted = is_own and not self._path(shard, "lengths").exists()
+                wanted = is_own and not _is_whole(self._path(shard, "lengths"))
             if wanted:
                 chunk.pairs.append(pair)
                 is_last = place == self._pairs_per_shard - 1
@@ -145,7 +145,7 @@ class ShardWriter:
         return self._directory / f"{shard:05d}.{kind}.npy"
 
     def _write_shard(self) -> None:
-        """Writes the waiting chunks; a shard is whole when its lengths exist."""
+        """Writes the waiting chunks."""
         shard = self._waiting[0].shard
         arrays: dict[str, list[npt.NDArray[Any]]] = {
             "tokens": [chunk.tokens for chunk in self._waiting],
@@ -161,4 +161,13 @@ class ShardWriter:
 
 def whole_shards(directory: Path) -> list[Path]:
     """Returns a file of each shard in the folder of an unfinished split."""
-    return sorted(directory.glob("[0-9]*.lengths.npy"))
+    return sorted(filter(_is_whole, directory.glob("[0-9]*.lengths.npy")))
+
+
+def _is_whole(lengths: Path) -> bool:
+    """Returns whether both files of a shard exist.
+
+    An interrupted `finish` may have renamed the tokens only.
+    """
+    tokens = lengths.with_name(lengths.name.replace(".lengths.", ".tokens."))
+    return lengths.exists() and tokens.exists()

@@ -1,10 +1,13 @@
 """Writing and reading of shards; rejection of damaged files."""
 
 import dataclasses
+import errno
 import functools
 import hashlib
 import itertools
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,6 +171,27 @@ def test_interrupted_run_keeps_its_whole_shards(tmp_path, uninterrupted, number)
     assert read_bytes(folder) == uninterrupted
     pairs = [pair for pair in MANY if pair[1]][20 * len(whole) :]
     assert encoded == list(itertools.chain.from_iterable(pairs))
+    assert [path.name for path in tmp_path.iterdir()] == ["train"]
+
+
+@pytest.mark.parametrize("kind", ["tokens", "lengths"])
+def test_a_run_killed_between_the_names_of_a_shard_is_repeated(
+    tmp_path, uninterrupted, monkeypatch, kind
+):
+    """Only one of the two files of the second shard has got its final name."""
+    folder, tokenizer, rename = tmp_path / "train", CodePointTokenizer(), Path.rename
+
+    def fail(path, target):
+        if path.name == f"00001.{kind}.npy":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return rename(path, target)
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, "rename", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            write_shards(MANY, tokenizer, folder, "train", ORIGIN, pairs_per_shard=20)
+    write_shards(MANY, tokenizer, folder, "train", ORIGIN, pairs_per_shard=20)
+    assert read_bytes(folder) == uninterrupted
     assert [path.name for path in tmp_path.iterdir()] == ["train"]
 
 
