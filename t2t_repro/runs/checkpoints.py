@@ -33,6 +33,7 @@ _PREFIX = "step-"
 _DAMAGED = "damaged-"
 _META = "checkpoint.json"
 _CHECKSUM = "sha256"
+_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _NAME = re.compile(rf"{_PREFIX}([0-9]{{8,18}})")
 FULL_STATES_KEPT = 2
 MANAGED = ("checkpoints", "best_bleu")
@@ -260,18 +261,22 @@ def _checksum(values: Mapping[str, Any]) -> str:
 def _read_meta(folder: Path) -> dict[str, Any]:
     """Returns the values of checkpoint.json; verifies the checksum if there is one.
 
-    Raises DamagedCheckpointError if the file is missing, malformed or altered.
+    Raises DamagedCheckpointError if the file is missing, malformed or altered, and
+    another UserError if it cannot be read.
     """
     path = folder / _META
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if type(values["step"]) is not int:
             raise TypeError
-    except PermissionError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (*_ABSENT, ValueError, KeyError, TypeError, RecursionError):
         raise DamagedCheckpointError(
             f"{folder} is not a checkpoint: {_META} is missing or has no valid step"
+        ) from None
+    except OSError as error:
+        raise UserError(
+            f"cannot read {path}: {error.strerror}; run the command again, or use "
+            "another checkpoint"
         ) from None
     if values.pop(_CHECKSUM, None) not in (None, _checksum(values)):
         raise DamagedCheckpointError(

@@ -1,12 +1,15 @@
 """Tests of saving, reading, checking and locking checkpoints."""
 
+import errno
 import hashlib
 import json
+import os
 import resource
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -245,6 +248,19 @@ def test_rejects_malformed_metadata(small, text):
     (checkpoint.path / "checkpoint.json").write_text(text, encoding="latin-1")
     with pytest.raises(UserError, match="is not a checkpoint"):
         checkpoints.open_checkpoint(checkpoint.path)
+
+
+def test_metadata_that_cannot_be_read_are_not_damaged(small, monkeypatch):
+    """Otherwise, an average would silently lose the identity of its data."""
+    checkpoint = small(10)
+
+    def fail(*_, **__):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Path, "read_text", fail)
+    with pytest.raises(UserError, match=r"cannot read .*json: Input/output") as raised:
+        _ = checkpoint.data
+    assert not isinstance(raised.value, tensor_file.DamagedCheckpointError)
 
 
 def test_detects_metadata_of_another_step(small, tmp_path):
