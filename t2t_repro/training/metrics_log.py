@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t2t_repro.system.atomic_file import write_text_atomically
+from t2t_repro.system.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,17 @@ class MetricsLog:
             write_text_atomically(self.path, text)
 
     def add(self, *values: str) -> None:
-        """Appends a row with one value per column, and syncs it to disk."""
-        with self.path.open("ab", buffering=0) as file:
-            file.write("\t".join(values).encode() + b"\n")
-            os.fsync(file.fileno())
+        """Appends a row with one value per column, and syncs it to disk.
+
+        Raises UserError if the disk is full or fails.
+        """
+        try:
+            with self.path.open("ab") as file:
+                file.write("\t".join(values).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise UserError(f"cannot write {self.path}: {error.strerror}") from error
 
     def rows(self) -> list[list[str]]:
         """Returns the values of the complete rows without the header."""

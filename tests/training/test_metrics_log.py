@@ -1,7 +1,10 @@
 """Tests of TSV logs and of removing rows after a step."""
 
+import resource
+
 import pytest
 
+from t2t_repro.system.errors import UserError
 from t2t_repro.training.metrics_log import MetricsLog
 
 HEADER = "step\tloss\n"
@@ -34,6 +37,20 @@ def test_cut_removes_rows_of_later_steps(table):
     assert table.path.read_text() == f"{HEADER}50\t1\n100\t1\n"
     table.cut(99)
     assert table.steps() == [50]
+
+
+def test_a_row_that_does_not_fit_is_reported(table):
+    """The kernel writes its beginning, as on a full disk, and no error."""
+    table.cut(0)
+    size, limits = len(HEADER), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 3, limits[1]))
+    try:
+        with pytest.raises(UserError, match=r"cannot write .*log\.tsv: File too large"):
+            table.add("50", "3.5")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    table.cut(50)
+    assert table.path.read_text() == HEADER
 
 
 @pytest.mark.parametrize("fragment", ["1", "100", "100\t", "100\t2.5"])
