@@ -24,6 +24,7 @@ from t2t_repro.data.manifest import DataFile, Manifest, Origin
 from t2t_repro.data.shard_encoding import Chunk, encode_chunks
 from t2t_repro.data.shard_writer import ShardWriter, whole_shards
 from t2t_repro.system.atomic_dir import put_in_place
+from t2t_repro.system.durability import make_folders
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
@@ -135,7 +136,7 @@ def _make_unfinished_folder(
     for other in directory.parent.glob(f"{prefix}*"):
         if other != folder:
             shutil.rmtree(other)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folders(folder)
     return folder
 
 

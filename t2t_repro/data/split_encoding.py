@@ -17,6 +17,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.problems.checks import Checks
 from t2t_repro.problems.problem import Problem
 from t2t_repro.system.atomic_file import write_text_atomically
+from t2t_repro.system.durability import make_folders
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import exclusive_lock
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -62,7 +63,7 @@ def encode_splits(
     vocabulary = TrainingVocabulary.choose(hparams, vocab_file)
     directory = _name_folder(problem, data_dir, vocabulary)
     job = _Preparation(problem, directory, fingerprints, say, wanted, workers)
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_folders(data_dir)
     with _lock(data_dir, say), _folder(directory):
         splits = job.usable_shards()
         tokenizer = vocabulary.prepare(problem, directory, say)
@@ -124,7 +125,7 @@ def encode_part(
     directory = _name_folder(problem, data_dir, vocabulary)
     fingerprints, wanted = {"train": problem.fingerprint()}, ("train",)
     job = _Preparation(problem, directory, fingerprints, say, wanted, workers)
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_folders(data_dir)
     with _lock(data_dir, say), _folder(directory):
         tokenizer = vocabulary.prepare(problem, directory, say)
     return job.encode_part(tokenizer, part)
@@ -147,7 +148,7 @@ def _lock(data_dir: Path, say: Callable[[str], None]) -> AbstractContextManager[
 @contextmanager
 def _folder(directory: Path) -> Iterator[None]:
     """Creates a folder and removes it on exit if it is empty."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_folders(directory)
     try:
         yield
     finally:

@@ -15,6 +15,7 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.runs.run_metadata import RunMetadata
 from t2t_repro.runs.tensor_file import copy_to_host
 from t2t_repro.system.atomic_dir import put_in_place
+from t2t_repro.system.durability import make_folders
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import exclusive_lock
 
@@ -108,7 +109,7 @@ def _atomic_model_dir(model_dir: Path) -> Iterator[ModelDir]:
     final = model_dir.resolve()
     folder = final.with_name(f".importing-{final.name}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         with exclusive_lock(folder, raise_locked):
             try:
                 # Remove the files of a killed import.

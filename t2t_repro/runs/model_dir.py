@@ -42,6 +42,7 @@ from t2t_repro.runs.run_metadata import (
     require_model,
 )
 from t2t_repro.system.atomic_file import write_bytes_atomically, write_text_atomically
+from t2t_repro.system.durability import make_folders
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import SIGN, exclusive_lock, heartbeat_lock, this_machine
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -146,7 +147,7 @@ class ModelDir:
     def make(self) -> None:
         """Creates the directory if it is missing."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folders(self.path)
         except OSError as error:
             raise UserError(f"--model_dir {self.path}: {error.strerror}") from None
 

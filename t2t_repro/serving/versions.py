@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from t2t_repro.system.atomic_dir import ASIDE, put_in_place, temporary_folder
+from t2t_repro.system.durability import make_folders
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import exclusive_lock, try_exclusive_lock
 
@@ -93,7 +94,7 @@ def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
     """
     aside = export_dir / f"{ASIDE}{uuid.uuid4().hex}"
     try:
-        export_dir.mkdir(parents=True, exist_ok=True)
+        make_folders(export_dir)
         with ExitStack() as stack:
             with exclusive_lock(export_dir, lambda: None):
                 _remove_leftovers(export_dir)

@@ -1,17 +1,15 @@
 """Atomic writing of folders: filled under a temporary name, synced, then renamed."""
 
-import errno
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from t2t_repro.system.locks import exclusive_lock, open_descriptor
+from t2t_repro.system.durability import make_folders, sync
+from t2t_repro.system.locks import exclusive_lock
 
 ASIDE = ".writing-"
 """Prefix of a folder's temporary name."""
-_CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOSYS)
 
 
 @contextmanager
@@ -34,7 +32,7 @@ def temporary_folder(aside: Path) -> Iterator[Path]:
     """Yields an empty temporary folder; deletes it unless the block renamed it."""
     shutil.rmtree(aside, ignore_errors=True)
     try:
-        aside.mkdir(parents=True)
+        make_folders(aside)
         yield aside
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -45,27 +43,19 @@ def put_in_place(aside: Path, final: Path) -> None:
 
     Waits until no other process reads an existing `final`, then replaces it.
     """
-    _sync(*aside.rglob("*"), aside)
+    sync(*aside.rglob("*"), aside)
     # rename() cannot replace a folder that is not empty, so the old one moves first.
     replaced = final.with_name(f"{ASIDE}over-{final.name}")
     shutil.rmtree(replaced, ignore_errors=True)
     if final.exists():
         with exclusive_lock(final, lambda: None):
             final.rename(replaced)
-    aside.rename(final)
+    try:
+        aside.rename(final)
+    except OSError:
+        if replaced.exists():
+            replaced.rename(final)
+        raise
     # The caller may delete older folders, so the new name must be on disk first.
-    _sync(final.parent)
+    sync(final.parent)
     shutil.rmtree(replaced, ignore_errors=True)
-
-
-def _sync(*paths: Path) -> None:
-    """Flushes files and folder entries to disk, so that they survive a power cut."""
-    for path in paths:
-        with open_descriptor(path) as descriptor:
-            try:
-                os.fsync(descriptor)
-            except OSError as error:
-                # CIFS and some FUSE file systems cannot sync folders.
-                if not (path.is_dir() and error.errno in _CANNOT_SYNC):
-                    error.filename = str(path)  # for the message of the commands
-                    raise

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 from t2t_repro.system.compression import open_bytes
+from t2t_repro.system.durability import sync
 from t2t_repro.system.errors import UserError, format_count
 from t2t_repro.system.text_formats import (
     LAST_MARKED_LINE,
@@ -214,9 +215,11 @@ def _new_file(
                 os.fsync(file.fileno())
         if not special:
             os.replace(aside, final)
+            sync(final.parent)
     except OSError as error:
         # A closed pipe, and errors of the block about other files, stay as they are.
-        is_own = error.filename in (None, str(opened), str(aside))
+        own = (None, str(opened), str(aside), str(final.parent))
+        is_own = error.filename in own
         if isinstance(error, BrokenPipeError) or not is_own:
             raise
         raise UserError(f"cannot write {path}: {error.strerror}") from error

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from t2t_repro.system.durability import sync
 from t2t_repro.system.errors import UserError
 
 
@@ -89,11 +90,15 @@ def resumable_file(
             log = stack.enter_context(open(journal, "ab", buffering=0))
             _lock(partial, journal, log)
             size = _begin_or_resume(partial, journal, log, identity)
+            # A power failure must not leave the text without its journal.
+            sync(final.parent)
             text = stack.enter_context(open(partial, "ab", buffering=0))
             text.truncate(size)
+            sync(final.parent)
         yield ResumableFile(partial, text, journal, log)
         with _write_errors(path):
             os.replace(partial, final)
+            sync(final.parent)
             journal.unlink()
 
 

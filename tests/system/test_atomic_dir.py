@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,24 @@ def test_an_error_keeps_the_old_folder(tmp_path):
     assert list(tmp_path.iterdir()) == [final]
 
 
+def test_a_failed_rename_keeps_the_old_folder(tmp_path, monkeypatch):
+    """The old folder has already been moved away when the second rename fails."""
+    final, rename = tmp_path / "final", Path.rename
+    with whole_folder(final) as aside:
+        fill(aside, "old")
+
+    def fail(path, target):
+        if path.name == ".writing-final":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(OSError, match="Input/output"), whole_folder(final) as aside:
+        fill(aside, "new")
+    assert (final / "below" / "file").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [final]
+
+
 def test_removes_temporary_folders_of_a_killed_process(tmp_path):
     for name in (".writing-final", ".writing-over-final"):
         (tmp_path / name).mkdir()
@@ -62,7 +81,7 @@ def test_some_file_systems_cannot_sync_folders(
             raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(os, "fsync", fsync)
-    raises = pytest.raises(OSError, match=f"{os.strerror(error)}: .*writing-f")
+    raises = pytest.raises(OSError, match=f"{os.strerror(error)}: '{tmp_path}")
     with raises if is_fatal else nullcontext(), whole_folder(tmp_path / "f") as aside:
         fill(aside, "text")
     assert (tmp_path / "f").exists() != is_fatal
