@@ -203,7 +203,7 @@ def compare(expected: Path, actual: Path) -> tuple[int, list[str]]:
         unequal = {entry for entry, _ in ours.items() ^ theirs.items()}
         different += [f"{name}/{entry}" for entry in sorted(unequal)]
     for name in (*TABLES, *FILES):
-        read = _rows_without_speed if name in TABLES else Path.read_bytes
+        read = rows_without_speed if name in TABLES else Path.read_bytes
         files = (expected / name, actual / name)
         first, second = (path.exists() and read(path) for path in files)
         if first != second:
@@ -251,7 +251,7 @@ def _contents(checkpoint: Path) -> dict[str, tuple[str, bytes]]:
     return tensors
 
 
-def _rows_without_speed(table: Path) -> list[list[str]]:
+def rows_without_speed(table: Path) -> list[list[str]]:
     """Returns the rows of a table without its speed columns."""
     rows = [row.split("\t") for row in table.read_text(encoding="utf-8").splitlines()]
     columns = [i for i, name in enumerate(rows[0]) if not name.endswith("per_second")]
