@@ -15,7 +15,7 @@ from t2t_repro.data import manifest
 from t2t_repro.data.manifest import DataFile, Manifest, Origin, ShardFiles, SkippedPairs
 from t2t_repro.data.shard_encoding import PAIRS_PER_CALL, Chunk, EncodedChunk
 from t2t_repro.data.skipped_pairs import write_skipped_pairs
-from t2t_repro.system.atomic_file import write_bytes_atomically
+from t2t_repro.system.atomic_file import write_bytes_atomically, write_text_atomically
 from t2t_repro.system.errors import UserError
 
 EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"
@@ -134,7 +134,7 @@ class ShardWriter:
             path.unlink()  # A run that was killed has left it.
         write_skipped_pairs(self._directory, self._left_out)
         path = self._directory / manifest.MANIFEST_FILE
-        path.write_text(contents.to_json(), encoding="utf-8")
+        write_text_atomically(path, contents.to_json())
         return contents
 
     def _path(self, shard: int, kind: str) -> Path:

@@ -87,8 +87,9 @@ def heartbeat_lock(
             file.write(name)
     except FileExistsError:
         on_locked()
-    except OSError:  # For example, the disk is full.
+    except OSError as error:  # For example, the disk is full.
         sign.unlink(missing_ok=True)
+        error.filename = str(sign)  # for the message of the commands
         raise
     ended = threading.Event()
 

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import os
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +173,20 @@ def test_interrupted_run_keeps_its_whole_shards(tmp_path, uninterrupted, number)
     pairs = [pair for pair in MANY if pair[1]][20 * len(whole) :]
     assert encoded == list(itertools.chain.from_iterable(pairs))
     assert [path.name for path in tmp_path.iterdir()] == ["train"]
+
+
+def test_a_manifest_that_cannot_be_written_is_named(tmp_path):
+    """The limit is larger than the shards and smaller than the manifest."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400, limits[1]))
+    try:
+        with pytest.raises(UserError, match=r"manifest\.json: File too large"):
+            write_shards(
+                PAIRS, CodePointTokenizer(), tmp_path / "train", "train", ORIGIN
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kind", ["tokens", "lengths"])

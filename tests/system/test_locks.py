@@ -1,6 +1,7 @@
 """Tests of folder locks within and between processes and machines."""
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -179,3 +180,17 @@ def test_only_one_of_many_machines_gets_the_lock(tmp_path, messages, stale):
 def test_machine_name_is_stable():
     assert locks.this_machine() == locks.this_machine()
     assert locks.this_machine().startswith(os.uname().nodename)
+
+
+def test_a_lock_file_that_cannot_be_written_is_named(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3, limits[1]))
+    try:
+        with (
+            pytest.raises(OSError, match=r"File too large: .*training\.lock"),
+            heartbeat_lock(tmp_path, "owner", print, print),
+        ):
+            pytest.fail("it was locked")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not any(tmp_path.iterdir())
