@@ -30,8 +30,11 @@ NOTEBOOKS = {
     "bring_back_a_tensor2tensor_model": 0,
     "make_an_opus_mt_model_yours": 0,
     "adapt": 0,
+    "find_the_fault": 3,
 }
-SECONDS_PER_CELL = 1800  # On an idle machine, each cell takes up to half a minute.
+# On an idle machine, each cell takes up to half a minute, and the complete training of
+# "find_the_fault" some minutes.
+SECONDS_PER_CELL = 3600
 
 
 def notebook(name):
@@ -229,3 +232,19 @@ def test_general_model_is_adapted_and_guarded(trained, tmp_path):
     assert len(re.findall(r"^BLEU, (?:validation|guard) ", text, re.MULTILINE)) == 4
     assert len(re.findall(r"^(?:plain|mixed) +guard ", text, re.MULTILINE)) == 2
     assert "step\tloss\tgreedy_bleu\tguard" in text
+
+
+@pytest.mark.medium
+def test_each_fault_is_found_by_its_check(tmp_path):
+    text = run("find_the_fault", tmp_path)
+    assert len(re.findall(r"^\w+ fails with the faults \[", text, re.MULTILINE)) == 12
+
+
+@pytest.mark.slow
+def test_each_fault_has_its_symptom(tmp_path):
+    """The notebook trains completely; four faults at most are silent."""
+    text = run("find_the_fault", tmp_path, T2T_REPRO_QUICK="0")
+    assert len(re.findall(r"^\w+ fails with the faults \[", text, re.MULTILINE)) == 12
+    symptoms = re.findall(r"^ *\d+ yes: (.+)", text, re.MULTILINE)
+    assert len(symptoms) == 12
+    assert symptoms.count("is silent") <= 4
