@@ -127,6 +127,16 @@ def test_pickle_in_a_shard_is_not_loaded(shards, tmp_path, part, form):
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("part", ["tokens", "lengths"])
+def test_damaged_header_of_a_shard_is_refused(shards, part):
+    header = b"{'descr': '<i4', 'fortran_order': False, 'shape': (2, "
+    size = len(header).to_bytes(2, "little")
+    contents = b"\x93NUMPY\1\0" + size + header + bytes(8)
+    exchange(shards, f"train-00000-of-00001.{part}.npy", contents)
+    with pytest.raises(UserError, match=rf"{part}\.npy is damaged"):
+        load_shards(shards)
+
+
 @pytest.mark.parametrize("name", ["../outside.npy", "/dev/zero", "a/b.npy", ".."])
 def test_shard_files_must_be_in_their_own_folder(shards, name):
     manifest = json.loads((shards / "manifest.json").read_text())

@@ -13,7 +13,6 @@ import hashlib
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from t2t_repro.data.manifest import DataFile, Manifest, Origin
 from t2t_repro.data.shard_encoding import Chunk, encode_chunks
 from t2t_repro.data.shard_writer import ShardWriter, whole_shards
 from t2t_repro.system.atomic_dir import put_in_place
+from t2t_repro.system.damage import DAMAGED_ARRAY
 from t2t_repro.system.durability import make_folders
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
@@ -203,6 +203,6 @@ def _open(directory: Path, file: DataFile, mapped: bool) -> npt.NDArray[np.integ
         # np.load also accepts archives of several arrays.
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
             raise ValueError("not an integer array")
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
+    except (*DAMAGED_ARRAY, OSError) as error:
         raise UserError(f"{path} is damaged ({error}): run datagen again") from None
     return array

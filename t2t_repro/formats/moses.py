@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -11,6 +10,7 @@ from typing import BinaryIO, cast
 
 from t2t_repro.formats.pair_file import Pair, PairFile
 from t2t_repro.system.atomic_file import decode_lines
+from t2t_repro.system.damage import DAMAGED_ZIP
 from t2t_repro.system.errors import UserError
 
 
@@ -30,7 +30,7 @@ def read_moses_zip(file: PairFile) -> Iterator[Pair]:
                 with archive.open(names[0]) as first, archive.open(names[1]) as second:
                     streams = (cast(BinaryIO, first), cast(BinaryIO, second))
                     yield from _read_lines(file, names, languages, streams)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except (*DAMAGED_ZIP, OSError) as error:
         raise UserError(
             f"{file.path} is not a complete zip archive ({error or 'cut off'}); "
             "download it again"

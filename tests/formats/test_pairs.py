@@ -1,5 +1,7 @@
 """Tests of all readers of pairs: the same pairs from every format, damaged files."""
 
+import zipfile
+
 import pytest
 
 from t2t_repro.formats.pairs import READERS, find_format, read_pairs
@@ -119,3 +121,27 @@ def test_sgm_files_need_not_be_valid_xml(tmp_path):
         '<refset><doc sysid="ref" docid="d"><seg id="1">F&E</seg></doc></refset>'
     )
     assert read(tmp_path / "t-ref.de.sgm") == [("R&D &lt; 5 < 6", "F&E")]
+
+
+@pytest.mark.parametrize(
+    "method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+@pytest.mark.parametrize("place", ["contents", "directory"])
+def test_damaged_archive_is_refused_for_every_method(tmp_path, method, place):
+    path = tmp_path / "corpus.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for language in ("de", "en"):
+            archive.writestr(f"corpus.de-en.{language}", "One, two, three.\n" * 9)
+    assert len(list(read_pairs(path, "en", "de"))) == 9
+    contents = bytearray(path.read_bytes())
+    if place == "contents":
+        # The data of a member follow 30 bytes and its name.
+        start = 30 + len("corpus.de-en.de")
+        contents[start : start + 12] = b"\xff" * 12
+    else:
+        # The size of the directory, 12 bytes after the beginning of its end record.
+        end = contents.rindex(b"PK\5\6")
+        contents[end + 12 : end + 16] = (10**6).to_bytes(4, "little")
+    path.write_bytes(contents)
+    with pytest.raises(UserError, match=r"corpus\.zip is not a complete zip archive"):
+        list(read_pairs(path, "en", "de"))

@@ -1,13 +1,11 @@
 """Reader of NumPy's npz files that rejects pickled objects."""
 
-import tokenize
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from t2t_repro.interop.formats.text import reject_pointer
+from t2t_repro.system.damage import DAMAGED_ARRAY
 from t2t_repro.system.errors import UserError
 
 # Weights hardly compress. A higher ratio of unpacked to packed size indicates a
@@ -33,11 +31,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
             return {name: file[name] for name in file.files}
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
-    except (
-        *(ValueError, EOFError, KeyError, AttributeError, OverflowError),
-        *(zipfile.BadZipFile, zlib.error, RuntimeError, MemoryError),
-        *(SyntaxError, TypeError, tokenize.TokenError),  # A damaged header.
-    ):
+    except DAMAGED_ARRAY:
         raise UserError(
             f"{path} is not an npz file of numbers, or it is damaged; download it again"
         ) from None

@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.interop.formats.text import reject_pointer
+from t2t_repro.system.damage import DAMAGED_ZIP
 from t2t_repro.system.errors import UserError
 
 _STORAGES = {
@@ -87,7 +88,7 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
         ) from None
     except (
         *(ValueError, TypeError, KeyError, IndexError, AttributeError),
-        *(EOFError, OverflowError, RuntimeError),
+        *(OverflowError, RuntimeError, *DAMAGED_ZIP),
     ) as error:
         raise UserError(f"{path} is damaged ({error}); download it again") from None
 
