@@ -9,6 +9,7 @@ import numpy as np
 from t2t_repro.data.encoded_pairs import IntArray
 from t2t_repro.data.manifest import read_manifest
 from t2t_repro.system.atomic_file import write_text_atomically
+from t2t_repro.system.errors import UserError
 
 SKIPPED_PAIRS_FILE = "skipped_pairs.tsv"
 
@@ -45,7 +46,8 @@ def read_skipped_pairs(directory: Path) -> list[SkippedPair]:
     of each reason.
 
     Raises:
-        UserError: If the folder contains neither a list nor a manifest.
+        UserError: If the folder contains neither a list nor a manifest, or the list is
+            damaged.
     """
     path = directory / SKIPPED_PAIRS_FILE
     if not path.exists():
@@ -53,11 +55,16 @@ def read_skipped_pairs(directory: Path) -> list[SkippedPair]:
         return _sort_by_line(
             {reason: pairs.first for reason, pairs in left_out.items()}
         )
-    text = path.read_text(encoding="utf-8")
-    rows = (row.partition("\t") for row in text.split("\n")[1:-1])
-    return [
-        SkippedPair(int(line), reason) for line, _, reason in rows if line.isdecimal()
-    ]
+    try:
+        text = path.read_text(encoding="utf-8")
+        rows = (row.partition("\t") for row in text.split("\n")[1:-1])
+        return [
+            SkippedPair(int(line), reason)
+            for line, _, reason in rows
+            if line.isdecimal()
+        ]
+    except ValueError as error:  # Also of an integer with thousands of digits.
+        raise UserError(f"{path} is damaged ({error}); run datagen again") from None
 
 
 def _sort_by_line(by_reason: Mapping[str, Sequence[int]]) -> list[SkippedPair]:

@@ -12,6 +12,7 @@ from t2t_repro.data.skipped_pairs import (
     read_skipped_pairs,
     write_skipped_pairs,
 )
+from t2t_repro.system.errors import UserError
 from tests.data.code_points import CodePointTokenizer
 
 ORIGIN = Origin("files", "data-1", "train.en and train.de", "en", "de")
@@ -72,3 +73,12 @@ def test_line_numbers_include_skipped_lines(directory):
 def test_no_skipped_pairs_give_an_empty_list(tmp_path):
     write_skipped_pairs(tmp_path, {})
     assert read_skipped_pairs(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "line", [b"3\tempty \xff\n", b"9" * 5000 + b"\tempty target\n"]
+)
+def test_damaged_list_is_refused(directory, line):
+    (directory / "skipped_pairs.tsv").write_bytes(b"line\treason\n" + line)
+    with pytest.raises(UserError, match=r"skipped_pairs\.tsv is damaged .*; run data"):
+        read_skipped_pairs(directory)
