@@ -48,7 +48,8 @@ def use_current_names(store: ArrayStore) -> ArrayStore:
         store: Variables by the names, or keys, in the checkpoint.
 
     Raises:
-        UserError: Two variables have the same name in version 1.15.
+        UserError: Two variables have the same name in version 1.15, or a fused variable
+            does not have the shape of one.
     """
     shapes: dict[str, tuple[int, ...]] = {}
     columns: dict[str, tuple[str, int]] = {}
@@ -90,11 +91,17 @@ def _parts(key: str, name: str, store: ArrayStore) -> Iterator[tuple[str, int, i
         yield name, 0, 0
         return
     scope, parts, rest = fused.groups()
-    width = store.shapes[key][-1]
-    output = key.removeprefix("training/").partition(f"{parts}_transform")[0]
+    shape = store.shapes[key]
+    scope_in_file = key.removeprefix("training/").partition(f"{parts}_transform")[0]
+    output = f"{scope_in_file}output_transform_single/kernel"
     # The output projection has one row per channel of the values.
-    rows = store.shapes.get(f"{output}output_transform_single/kernel", (width, width))
-    values = rows[-2] if "v" in parts else 0
+    rows = store.shapes.get(output, 2 * shape[-1:])
+    if len(rows) < 2 or not shape:
+        raise UserError(
+            f"{store.file}: {key} has the shape {shape} and {output} the shape {rows}, "
+            "which is not an attention; copy the checkpoint again"
+        )
+    width, values = shape[-1], rows[-2] if "v" in parts else 0
     first = 0
     for part in parts:
         columns = values if part == "v" else (width - values) // len(parts.strip("v"))

@@ -118,3 +118,18 @@ def test_rejects_two_models_in_one_checkpoint(tmp_path):
     write_tensors(tmp_path / "model", CURRENT | renamed("transformer/", ""))
     with pytest.raises(UserError, match=r"are both .* give a checkpoint of one model"):
         T2TCheckpoint(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        {"q_transform/kernel": ()},
+        {"kv_transform/kernel": (2, 4), "output_transform_single/kernel": (2,)},
+    ],
+)
+def test_rejects_fused_variables_of_another_shape(tmp_path, shapes):
+    scope = "body/encoder/layer_0/self_attention/multihead_attention"
+    variables = {f"{scope}/{name}": np.zeros(s, "f4") for name, s in shapes.items()}
+    write_tensors(tmp_path / "model.ckpt-1", variables)
+    with pytest.raises(UserError, match="is not an attention; copy the checkpoint"):
+        T2TCheckpoint(tmp_path / "model.ckpt-1")
