@@ -35,6 +35,8 @@ _UNSUPPORTED_SEARCH: dict[str, tuple[Any, ...]] = {
     "replace_unknown_target": (None, False),
 }
 _SIDES = ("source", "target")
+# References to references multiply the size of a text, here at most a thousandfold.
+_MOST_REFERENCES = 20
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,7 @@ def _read(paths: list[Path]) -> dict[str, Any]:
     for path in paths:
         text = read_text(path)
         try:
+            _limit_references(path, text)
             sections = yaml.safe_load(text)
         except (ValueError, yaml.YAMLError, RecursionError):
             raise UserError(f"{path} is not valid YAML; correct it") from None
@@ -223,6 +226,16 @@ def _read(paths: list[Path]) -> dict[str, Any]:
             both_dicts = isinstance(old, dict) and isinstance(section, dict)
             config[name] = old | section if both_dicts else section
     return config
+
+
+def _limit_references(path: Path, text: str) -> None:
+    """Raises UserError if a YAML text has too many references."""
+    references = sum(isinstance(each, yaml.AliasEvent) for each in yaml.parse(text))
+    if references > _MOST_REFERENCES:
+        raise UserError(
+            f"{path} has {references:,} references (*) of YAML, but at most "
+            f"{_MOST_REFERENCES} are supported; write the values in their place"
+        )
 
 
 def _vocabulary(path: Path) -> Vocabulary:

@@ -46,9 +46,10 @@ class Description(dict[str, Any]):
         Raises:
             UserError: An argument is not supported.
         """
-        positions = {"SinusoidalPositionEncoder": "sinusoid_from_one", None: "none"}
-        position = positions.get(_last(self["position_encoder_class"]))
-        function = self["ffn_activation"]
+        encoder, function = self["position_encoder_class"], str(self["ffn_activation"])
+        position = None if encoder is not None else "none"
+        if _last(encoder) == "SinusoidalPositionEncoder":
+            position = "sinusoid_from_one"
         activation = _ACTIVATIONS.get(function) or _ACTIVATIONS.get(_last(function))
         for name, translated in (
             ("ffn_activation", activation),
@@ -96,10 +97,11 @@ def read_description(model: str | None, folder: Path) -> Description:
         )
     text = read_text(path)
     try:
-        tree = ast.parse(text)
-    except (ValueError, SyntaxError, RecursionError):
+        return _read(path, ast.parse(text))
+    except (ValueError, SyntaxError):
         raise UserError(f"{path} is not a valid Python file; correct it") from None
-    return _read(path, tree)
+    except (RecursionError, MemoryError):  # Python's parser raises MemoryError.
+        raise UserError(f"{path} is too deeply nested; simplify it") from None
 
 
 def _read(path: Path, tree: ast.Module) -> Description:
@@ -108,7 +110,7 @@ def _read(path: Path, tree: ast.Module) -> Description:
     named = {_last(_name(call.func)): call for call in calls}
     from_catalog = named.get("get_model_from_catalog")
     if from_catalog is not None:
-        name = _value(path, from_catalog.args[0]) if from_catalog.args else None
+        name = str(_value(path, from_catalog.args[0])) if from_catalog.args else ""
         if name not in _CATALOG:
             raise UserError(f"{path}: the model {name} is not supported")
         return Description(str(path), name, _CATALOG[name])

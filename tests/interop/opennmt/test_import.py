@@ -238,3 +238,37 @@ def test_auto_config_adds_the_defaults_of_onmt_main(folder):
     config = read_config(files, folder, auto_marks=True, auto=True)
     assert config.marks == (False, True)
     assert config.search()["alpha"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("[1]", "ffn_activation=.* is not supported"),
+        ("{1: 2}", "ffn_activation=.* is not supported"),
+        ("-" * 900 + "1", "is too deeply nested; simplify it"),
+        ("a" + "()" * 900, "is too deeply nested; simplify it"),
+        ("-" * 100_000 + "1", "is too deeply nested; simplify it"),
+    ],
+    ids=["list", "dictionary", "signs", "calls", "more signs"],
+)
+def test_rejects_expressions_of_other_types_and_depths(tmp_path, value, message):
+    path = tmp_path / "mine.py"
+    path.write_text(f"model = opennmt.models.Transformer(ffn_activation={value})\n")
+    with pytest.raises(UserError, match=rf"mine\.py.* {message}"):
+        read_description(str(path), tmp_path).hparams()
+
+
+def test_rejects_a_name_of_another_type_in_the_catalog(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("model = opennmt.models.get_model_from_catalog([])\n")
+    with pytest.raises(UserError, match=r"the model \[\] is not supported"):
+        read_description(str(path), tmp_path)
+
+
+def test_references_do_not_multiply_the_size_of_a_configuration(tmp_path):
+    path = tmp_path / "data.yml"
+    path.write_text("data: &d {a: 1}\nparams: *d\n")
+    assert read_config([str(path)], tmp_path, False, False).params == {"a": 1}
+    path.write_text("data: &d {a: 1}\nparams: {b: [" + "*d, " * 21 + "]}\n")
+    with pytest.raises(UserError, match=r"data\.yml has 21 references .*at most 20"):
+        read_config([str(path)], tmp_path, False, False)
