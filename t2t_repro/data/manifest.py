@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ class DataFile:
     sha256: str
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the name refers to a file outside of the directory."""
+        """Raises TypeError, or ValueError for a name outside of the directory."""
+        _check_types({str: (self.name, self.sha256), int: (self.bytes,)})
         if Path(self.name).name != self.name or self.name == "..":
             raise ValueError(f"{self.name!r} is not a file name")
 
@@ -47,6 +49,10 @@ class ShardFiles:
     tokens: DataFile
     lengths: DataFile
 
+    def __post_init__(self) -> None:
+        """Raises TypeError if a field has another type."""
+        _check_types({int: (self.pairs,)})
+
 
 @dataclass(frozen=True)
 class SkippedPairs:
@@ -59,6 +65,10 @@ class SkippedPairs:
 
     count: int
     first: list[int]
+
+    def __post_init__(self) -> None:
+        """Raises TypeError if a field has another type."""
+        _check_types({int: (self.count, *self.first)})
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,10 @@ class Origin:
     description: str
     source_lang: str
     target_lang: str
+
+    def __post_init__(self) -> None:
+        """Raises TypeError if a field has another type."""
+        _check_types({str: astuple(self)})
 
 
 @dataclass(frozen=True)
@@ -108,9 +122,22 @@ class Manifest:
     shards: list[ShardFiles]
     format_version: int = FORMAT_VERSION
 
+    def __post_init__(self) -> None:
+        """Raises TypeError if a field has another type."""
+        numbers = self.vocab_size, self.pairs, self.source_tokens, self.target_tokens
+        _check_types({str: (self.split, self.vocabulary_fingerprint), int: numbers})
+
     def to_json(self) -> str:
         """Returns the manifest as indented JSON that ends in a line break."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
+
+
+def _check_types(values: Mapping[type, Iterable[object]]) -> None:
+    """Raises TypeError if a value is not of the type that is its key."""
+    for kind, group in values.items():
+        for value in group:
+            if type(value) is not kind:
+                raise TypeError(f"{value!r:.40} is not of type {kind.__name__}")
 
 
 def read_manifest(directory: Path) -> Manifest:

@@ -327,6 +327,29 @@ def test_rejects_a_damaged_manifest(directory, text):
         load_shards(directory)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("vocabulary_fingerprint",),
+        ("pairs",),
+        ("origin", "fingerprint"),
+        ("left_out", "empty source", "first"),
+        ("shards", 0, "pairs"),
+        ("shards", 0, "tokens", "name"),
+        ("shards", 1, "lengths", "bytes"),
+        ("shards", 1, "lengths", "sha256"),
+    ],
+)
+@pytest.mark.parametrize("value", [None, [["1"]], 1.5, {"a": 1}])
+def test_rejects_a_manifest_with_values_of_other_types(directory, path, value):
+    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    *outer, name = path
+    functools.reduce(lambda part, key: part[key], outer, manifest)[name] = value
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match=r"is not a manifest of shards"):
+        load_shards(directory, "vocabulary-1", "data-1")
+
+
 def test_rejects_a_directory_without_manifest(tmp_path):
     with pytest.raises(UserError, match=r"manifest\.json is missing: run datagen"):
         load_shards(tmp_path)
