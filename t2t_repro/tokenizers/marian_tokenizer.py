@@ -291,6 +291,8 @@ def _check_pieces(pieces: object, where: str) -> list[str]:
     """Returns the pieces; raises UserError unless they form a valid vocabulary."""
     if not isinstance(pieces, list) or not all(isinstance(p, str) for p in pieces):
         fault = "is not a list of pieces"
+    elif re.search("[\ud800-\udfff]", "".join(pieces)):
+        fault = "contains half of a surrogate pair"
     elif tuple(pieces[: len(SPECIAL_PIECES)]) != SPECIAL_PIECES:
         fault = f"does not begin with {' and '.join(SPECIAL_PIECES)}"
     elif UNKNOWN_PIECE not in pieces:

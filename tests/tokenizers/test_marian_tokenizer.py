@@ -230,6 +230,7 @@ def file_with(**fields) -> bytes:
         (file_with(source_pieces=3), "source_pieces is not a list"),
         (file_with(source_pieces=["</s>", "<pad>", "<unk>"]), "does not begin with"),
         (file_with(source_pieces=[*SPECIAL, "a"]), "lacks <unk>"),
+        (file_with(source_pieces=[*SPECIAL, "<unk>", "\ud800"]), "half of a surrogate"),
         (file_with(source_start="</s>"), "source_start must be one of"),
         (file_with(added={"<n>": True}), "added must contain some of the source_p"),
         (file_with(target_pieces=[*SPECIAL, "<unk>", "a", "a"]), "the piece 'a' twice"),

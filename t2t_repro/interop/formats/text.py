@@ -50,6 +50,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(text, object_pairs_hook=_unique, parse_int=_integer)
         if not isinstance(value, dict):
             raise ValueError("expected an object")
+        json.dumps(value, ensure_ascii=False).encode()  # No halves of surrogate pairs.
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path}: not JSON ({error}); correct it or download it again"
