@@ -13,8 +13,20 @@ _TENSORFLOW_DISK_FULL = re.compile(
 )
 
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
 def error_line(error: Exception) -> str | None:
-    """Returns a line with the cause and the remedy, or None if the error is a bug."""
+    """Returns a line with the cause and the remedy, or None if the error is a bug.
+
+    Control characters, such as a line end in a name of a file, are escaped.
+    """
+    line = _describe(error)
+    return line and _CONTROL.sub(lambda each: repr(each[0])[1:-1], line)
+
+
+def _describe(error: Exception) -> str | None:
+    """Returns a text with the cause and the remedy, or None if the error is a bug."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, OSError) and error.errno in _DISK_FULL:

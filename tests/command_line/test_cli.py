@@ -153,6 +153,12 @@ def test_a_users_mistake_is_one_line_and_status_2(capsys):
     )
 
 
+def test_control_characters_of_a_message_are_escaped(capsys):
+    error = UserError("a\n\r\x1b[2J\x85\u2028é is damaged")
+    expected = "error: a\\n\\r\\x1b[2J\\x85\\u2028é is damaged\n"
+    assert status_of(error, capsys) == (2, expected)
+
+
 def test_ctrl_c_is_one_line_and_status_130(capsys):
     assert status_of(KeyboardInterrupt(), capsys) == (130, "interrupted\n")
 
