@@ -174,7 +174,7 @@ class _Preparation:
         try:
             checks = json.loads(path.read_text(encoding="utf-8"))
             return checks["findings"] if checks["data"] == self.fingerprints else None
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def usable_shards(self) -> dict[str, EncodedPairs]:

@@ -330,7 +330,7 @@ class ModelDir:
         try:
             result = json.loads(self.result_file.read_text(encoding="utf-8"))
             averaged = self.checkpoint("averaged").meta()["averaged_steps"]
-        except (OSError, ValueError, KeyError, UserError):
+        except (OSError, ValueError, KeyError, RecursionError, UserError):
             return None
         is_current = (
             isinstance(result, dict) and result.get("averaged_steps") == averaged

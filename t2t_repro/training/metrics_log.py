@@ -7,6 +7,8 @@ from pathlib import Path
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
 
+_MOST_DIGITS = 18  # Python converts at most 4,300 digits to an integer.
+
 
 @dataclass(frozen=True)
 class MetricsLog:
@@ -52,7 +54,11 @@ class MetricsLog:
         lines = self._text().split("\n")[:-1] if self.path.exists() else []
         rows = [line.split("\t") for line in lines]
         size = len(self.columns)
-        return [row for row in rows if len(row) == size and row[0].isdecimal()]
+        return [
+            row
+            for row in rows
+            if len(row) == size and row[0].isdecimal() and len(row[0]) <= _MOST_DIGITS
+        ]
 
     def _text(self) -> str:
         return self.path.read_text(encoding="utf-8", errors="replace")

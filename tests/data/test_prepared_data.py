@@ -349,7 +349,7 @@ def test_swapped_languages_cause_a_warning(run):
     assert any(line.startswith("warning: the source side of") for line in run.log)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"findings": []}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"findings": []}', "[" * 99_999])
 def test_damaged_warnings_are_computed_again(run, text):
     path = run.folder / "checks.json"
     before = path.read_bytes()

@@ -150,6 +150,12 @@ def test_rejects_damaged_metadata(new_model, text):
         new_model.provenance()
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000])
+def test_a_damaged_result_counts_as_missing(new_model, text):
+    new_model.result_file.write_text(text)
+    assert new_model.result() is None
+
+
 def test_rejects_metadata_of_wrong_types(new_model):
     path = new_model.path / "model.json"
     values = json.loads(path.read_text(encoding="utf-8")) | {"problem": 7}

@@ -72,6 +72,7 @@ def test_cut_does_not_rewrite_an_unchanged_table(table):
 
 
 def test_cut_removes_malformed_rows(table):
-    table.path.write_bytes(b"step\tloss\nx\ty\n\xff\n7\t1\t2\n8\t1\n")
+    rows = b"x\ty\n\xff\n7\t1\t2\n%s\t1\n8\t1\n" % (b"9" * 5000)
+    table.path.write_bytes(b"step\tloss\n" + rows)
     table.cut(100)
     assert table.path.read_text() == f"{HEADER}8\t1\n"
