@@ -1,0 +1,1 @@
+"""Targets of tools/fuzz_readers.py."""
