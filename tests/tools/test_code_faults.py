@@ -4,8 +4,10 @@ import ast
 import subprocess
 from collections import Counter
 
+import draw_code_faults
 import pytest
 from code_faults.fault_list import FAULTS_FILE, check_faults, read_faults
+from code_faults.mutations import find_mutations
 
 from tests import run_command
 
@@ -50,6 +52,14 @@ LIST = """package:
     new: good_morning
     tests: [tests/test_code.py]
 """
+MUTATED = '''def half_or_less(n: int = 7) -> int:
+    """Returns 8 at most."""
+    if n > 8 and not n % 2:
+        print("more than", 8)
+        raise ValueError(f"{n + 1}")
+    sink.append(n)
+    return n // 2
+'''
 SETTINGS = """[tool:pytest]
 markers =
     medium: longer
@@ -107,3 +117,41 @@ def test_faults_are_caught_escape_or_prevent_the_tests(tmp_path, monkeypatch):
     assert rows[0][4].startswith("tests/test_code.py::test_the_larger_of_two")
     assert "package: 1 of 3 caught" in result.out
     assert (project / "package" / "code.py").read_text() == CODE
+
+
+def test_mutations_change_each_place_with_behavior_once():
+    found = [(each.line, each.before, each.after) for each in find_mutations(MUTATED)]
+    assert found == [
+        (1, "7", "8"),
+        (3, "n > 8 and not n % 2", "(not (n > 8 and (not n % 2)))"),
+        (3, "n > 8 and not n % 2", "(n > 8 or not n % 2)"),
+        (3, "n > 8", "(n >= 8)"),
+        (3, "8", "9"),
+        (3, "not n % 2", "(n % 2)"),
+        (3, "n % 2", "(n // 2)"),
+        (3, "2", "3"),
+        (6, "sink.append(n)", "pass"),
+        (7, "return n // 2", "return"),
+        (7, "n // 2", "(n * 2)"),
+        (7, "2", "3"),
+    ]
+
+
+def test_a_mutation_replaces_lines_that_occur_once():
+    text = "a = [\n    1,\n    1,\n]\n"
+    first, second = find_mutations(text)
+    assert (first.old, first.new) == ("a = [\n    1,\n", "a = [\n    2,\n")
+    assert text.replace(second.old, second.new) == "a = [\n    1,\n    2,\n]\n"
+
+
+def test_faults_drawn_with_one_seed_are_the_same_and_apply(tmp_path):
+    lists = []
+    for seed in (1, 1, 2):
+        path = tmp_path / "drawn.yaml"
+        flags = ["--count", "20", "--rooms", "runs", "--seed", str(seed)]
+        draw_code_faults.main(["--output", str(path), *flags])
+        lists.append(read_faults(path))
+    assert lists[0] == lists[1] != lists[2]
+    check_faults(lists[0], run_command.ROOT)
+    for fault in lists[0]:
+        test_a_fault_changes_valid_code_of_the_package(fault)
