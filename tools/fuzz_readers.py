@@ -20,12 +20,16 @@ import time
 import traceback
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
-import atheris
+try:
+    import atheris
+except ModuleNotFoundError:  # --help works without it.
+    atheris = None
 
 # Only modules that are imported here are measured.
-with atheris.instrument_imports(include=["t2t_repro"]):
+with atheris.instrument_imports(include=["t2t_repro"]) if atheris else nullcontext():
     from flags import REQUIRED, choice, parser, several
     from fuzzing.targets import TARGETS, Readers
 
@@ -50,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("targets", several(choice(TARGETS)), [*TARGETS], "names of the readers"),
         json_flag=False,
     ).parse_args(argv)
+    if atheris is None:
+        raise UserError("atheris is not installed; run pip install atheris")
     work_dir = arguments.work_dir
     work_dir.mkdir(parents=True, exist_ok=True)
     table = work_dir / "targets.tsv"

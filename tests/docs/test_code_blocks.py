@@ -46,6 +46,8 @@ NOT_RUN = {
     "python3 -m venv": "creates the environment of this test",
     ". .venv/bin/activate": "activates the environment of this test",
     "pip install": "needs the network; tools/check_package.py installs the package",
+    "uv pip compile": "needs the network; tests/test_packaging.py checks the result",
+    ".venv-test/bin/python -m pip freeze": "lists the packages of this environment",
     "export TF_CONFIG": "needs several machines",
     "mkdir sample": "is for the sample of the treebank",
     "head -n 3196 train.clean": "needs the sample of the treebank",
