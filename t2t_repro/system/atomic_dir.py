@@ -32,7 +32,8 @@ def temporary_folder(aside: Path) -> Iterator[Path]:
     """Yields an empty temporary folder; deletes it unless the block renamed it."""
     shutil.rmtree(aside, ignore_errors=True)
     try:
-        make_folders(aside)
+        make_folders(aside.parent)
+        aside.mkdir()  # Follows no link, which rmtree() leaves.
         yield aside
     finally:
         shutil.rmtree(aside, ignore_errors=True)
