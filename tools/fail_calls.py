@@ -42,6 +42,8 @@ EXIT_FAULTS = 1
 FAULT = "FAULT"
 _SAMPLED = ("EIO", "EINTR")
 _COLUMNS = ["operation", "error", "number", "outcome", "call", "seconds", "message"]
+# Calls of a deletion, which opens each folder.
+_DELETES = re.compile(r"unlink|open \S*\.writing-over-[^/]*$")
 # Files of an unfinished output; those with the times of their events, and checkpoints
 # that a resumed training could not read and has set aside.
 _UNFINISHED = re.compile(r"(^|/)\.|\.partial(\.journal)?$")
@@ -102,7 +104,7 @@ class Harness:
         after = snapshot(self._case)
         line = first.err.strip().rpartition("\n")[2]
         call = first.failed.replace(f"{self._case}/", "")
-        deletes = call.startswith("unlink")
+        deletes = bool(_DELETES.match(call))
         kind, fault = "refused", ""
         if not call:
             kind = "not reached"
