@@ -29,14 +29,10 @@ def add_digests(folder: Path, model_name: str, format_name: str) -> None:
         format_name: Name of the format, for a new card.
     """
     card = _find_card(folder)
-    text = (
-        ""
-        if card.exists()
-        else (
-            f"# {model_name}\n\nExported as {format_name} by t2t_repro "
-            f"{t2t_repro.__version__}.\n"
-        )
-    )
+    text = ""
+    if not card.exists():
+        origin = f"Exported as {format_name} by t2t_repro {t2t_repro.__version__}."
+        text = f"# {model_name}\n\n{origin}\n"
     names = sorted(_list_files(folder) - {card.relative_to(folder).as_posix()})
     lines = "".join(f"{_digest(folder / name)}  {name}\n" for name in names)
     with card.open("a", encoding="utf-8") as file:

@@ -8,7 +8,13 @@ import os
 from itertools import takewhile
 from pathlib import Path
 
-_CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOSYS)
+from t2t_repro.system.locks import open_descriptor
+
+# CIFS and some FUSE file systems cannot sync folders; others may not be readable.
+_CANNOT_SYNC = (
+    *(errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOSYS),
+    *(errno.EACCES, errno.EPERM),
+)
 
 
 def sync(*paths: Path) -> None:
@@ -18,22 +24,13 @@ def sync(*paths: Path) -> None:
     folders. Raises OSError, which names the path.
     """
     for path in paths:
-        is_folder = path.is_dir()
         try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except PermissionError:
-            if is_folder:
-                continue
-            raise
-        try:
-            os.fsync(descriptor)
+            with open_descriptor(path) as descriptor:
+                os.fsync(descriptor)
         except OSError as error:
-            # CIFS and some FUSE file systems cannot sync folders.
-            if not (is_folder and error.errno in _CANNOT_SYNC):
+            if not (path.is_dir() and error.errno in _CANNOT_SYNC):
                 error.filename = str(path)  # for the message of the commands
                 raise
-        finally:
-            os.close(descriptor)
 
 
 def make_folders(path: Path) -> None:

@@ -95,7 +95,7 @@ def test_ordered_sums_of_twenty_steps_have_the_same_bits_everywhere(tmp_path):
         assert_same_bits(one, *trained)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_float32_on_eight_replicas_equals_one(tmp_path):
     one, eight = on_replicas(tmp_path, 1, 8)
     assert len(one) > 60
