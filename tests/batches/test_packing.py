@@ -128,10 +128,11 @@ def test_batch_has_as_many_rows_as_the_bounds_allow(tokens, bound, rows, microba
     assert plan.shapes[0, 0] <= rows
 
 
+@pytest.mark.parametrize("rows", [2, 8])
 @pytest.mark.parametrize("devices", [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16])
-def test_every_device_has_the_same_number_of_equal_micro_batches(devices):
+def test_every_device_has_the_same_number_of_equal_micro_batches(devices, rows):
     bound = 25_000 // devices
-    config = BatchingConfig(25_000, "packed", 256, bound, rows_multiple=8)
+    config = BatchingConfig(25_000, "packed", 256, bound, rows_multiple=rows)
     plan = plan_epoch(random_lengths(2000, seed=8), config, 1, 0)
     assert plan.distinct_shapes == 1
     assert set(np.diff(plan.firsts, append=plan.microbatches)) == {devices}

@@ -43,7 +43,7 @@ class Preparation:
 
     def bytes(self):
         files = (p for p in (self.data_dir / "encoded").rglob("*") if p.is_file())
-        return {path.name: path.read_bytes() for path in files}
+        return {path: path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")

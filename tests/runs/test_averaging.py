@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
-from t2t_repro.runs.averaging import average_checkpoints, mean
+from t2t_repro.runs.averaging import average_checkpoints, mean, write_moving_average
 from t2t_repro.system.errors import UserError
 from tests.training import toy
 
@@ -101,4 +101,21 @@ def test_rejects_checkpoints_of_different_models(tmp_path, other):
     ]
     with pytest.raises(UserError, match=r"step-00000002.*step-00000001.*different"):
         average_checkpoints(saved, tmp_path / "averaged")
+    assert not (tmp_path / "averaged").exists()
+
+
+def test_writes_the_moving_average_of_a_training_state(tmp_path):
+    weights = {"w": np.array([9], "float32")}
+    state = {"m/w": np.zeros(1), "ema/w": np.array([3.0]), "ema_weight": np.array(0.75)}
+    saved = checkpoints.save(tmp_path, 6, weights, state, {"data": "A"})
+    average = write_moving_average(saved, tmp_path / "averaged")
+    assert average.tensors().shapes() == {"w": (1,)}
+    assert average.tensors().read("w") == [4.0]
+    assert average.meta() == {"step": 6, "averaged_steps": [6], "data": "A"}
+
+
+def test_rejects_a_training_state_without_a_moving_average(tmp_path):
+    saved = checkpoints.save(tmp_path, 6, {"w": np.ones(1)}, {"m/w": np.ones(1)})
+    with pytest.raises(UserError, match="step-00000006 has no moving average"):
+        write_moving_average(saved, tmp_path / "averaged")
     assert not (tmp_path / "averaged").exists()

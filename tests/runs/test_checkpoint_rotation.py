@@ -172,6 +172,14 @@ def test_a_repeated_validation_changes_nothing(tmp_path):
     assert (tmp_path / "step-00000020").stat() == before
 
 
+def test_a_validation_deletes_temporary_folders(tmp_path):
+    best(tmp_path, (10, 5.0))
+    for name in (".writing-step-00000020", ".removing-step-00000005"):
+        (tmp_path / name).mkdir()
+    assert best(tmp_path, (20, 6.0)) == [20, 10]
+    assert names(tmp_path) == ["step-00000010", "step-00000020"]
+
+
 def test_keep_best_of_zero_saves_nothing(tmp_path):
     assert best(tmp_path, (10, 5.0), keep=0) == []
     assert list(tmp_path.iterdir()) == []

@@ -280,6 +280,13 @@ def test_ignores_links_to_checkpoints(small, tmp_path):
     assert checkpoints.full_states(tmp_path) == []
 
 
+def test_a_checkpoint_is_a_folder_with_its_description(small, tmp_path):
+    checkpoint = small(5)
+    assert checkpoints.is_checkpoint(checkpoint.path)
+    assert not checkpoints.is_checkpoint(tmp_path)
+    assert not checkpoints.is_checkpoint(checkpoint.path / "checkpoint.json")
+
+
 def test_cannot_lock_a_deleted_checkpoint(small):
     checkpoint = small(5)
     with checkpoint.hold():

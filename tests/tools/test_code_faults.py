@@ -59,6 +59,7 @@ MUTATED = '''def half_or_less(n: int = 7) -> int:
         raise ValueError(f"{n + 1}")
     sink.append(n)
     return n // 2
+    return None
 '''
 SETTINGS = """[tool:pytest]
 markers =

@@ -99,6 +99,8 @@ def _change(node: ast.AST) -> ast.AST | None:
             changed.value = not changed.value
         case ast.Constant(value=int() | float() as number):
             changed.value = number + 1
+        case ast.Return(value=ast.Constant(value=None)):
+            return None
         case ast.Return(value=ast.expr()):
             changed.value = None
         case ast.Expr(value=ast.Call()):
