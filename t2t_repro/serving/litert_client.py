@@ -139,9 +139,9 @@ def _read_settings(path: Path) -> dict[str, Any]:
     """Returns the settings of the search; raises ValueError if they are damaged."""
     try:
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if "limits" in settings:
+        if isinstance(settings["limits"], list):
             return settings
-    except (ValueError, AttributeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         pass
     raise ValueError(f"{path} is damaged; export the model again")
 

@@ -124,11 +124,15 @@ def test_rejects_damaged_files_and_those_of_another_export(
     graphs = Graphs(LiteRTSteps(model, search, SOURCE_LENGTH))
     path = tmp_path / "search.json"
     written = json.loads(path.read_text())
-    for change, message in (
-        ({"sizes": [1] * 6}, "are of different exports"),
-        ({"limits": None}, r"search\.json is damaged; export the model again"),
+    without = {key: value for key, value in written.items() if key != "limits"}
+    damaged = r"search\.json is damaged; export the model again"
+    for values, message in (
+        (written | {"sizes": [1] * 6}, "are of different exports"),
+        (without, damaged),
+        (written | {"limits": None}, damaged),
+        (["limits"], damaged),
+        (5, damaged),
     ):
-        values = {k: v for k, v in (written | change).items() if v}
         path.write_text(json.dumps(values))
         with pytest.raises(ValueError, match=message):
             LiteRTTranslator(tmp_path, graphs)
