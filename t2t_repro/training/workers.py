@@ -51,7 +51,10 @@ class Workers:
         self._replicas = strategy.num_replicas_in_sync
         self._replicas_each = replicas_each = self._replicas // self.count
 
-        @tf.function(autograph=False)
+        # One graph serves all variables; TensorFlow would warn of one for each shape.
+        signature = tf.TensorSpec([None], tf.float64), tf.TensorSpec([], tf.bool)
+
+        @tf.function(input_signature=signature, autograph=False)
         def total(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
             def replica_total(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
                 context = tf.distribute.get_replica_context()
@@ -96,8 +99,10 @@ class Workers:
         """
         if not self.is_distributed:
             return values
+        flat = tf.cast(tf.reshape(values, [-1]), tf.float64)  # All floats fit in it.
         with self.convert_errors():
-            return self._total(values, tf.constant(self.number == 0))
+            result = self._total(flat, tf.constant(self.number == 0))
+        return tf.cast(tf.reshape(result, tf.shape(values)), values.dtype)
 
     @contextmanager
     def convert_errors(self) -> Iterator[None]:

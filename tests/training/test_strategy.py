@@ -140,6 +140,7 @@ def trained(tmp_path_factory):
     train(folder / "one_device", "one_device", 0)
     for result in running.finish():
         assert result.status == 0, result.err[-3000:]
+        assert "retracing" not in result.err
     return folder
 
 
