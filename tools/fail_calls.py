@@ -35,6 +35,8 @@ from flags import REQUIRED, choice, parser, several
 from inject_faults import TABLES, rows_without_speed
 
 from t2t_repro.command_line import cli
+from t2t_repro.serving.digests import verify
+from t2t_repro.serving.versions import EXTRA_FOLDER
 from t2t_repro.system.atomic_file import read_lines, write_text_atomically
 from t2t_repro.system.errors import UserError
 
@@ -48,6 +50,9 @@ _DELETES = re.compile(r"unlink|open \S*\.writing-over-[^/]*$")
 # that a resumed training could not read and has set aside.
 _UNFINISHED = re.compile(r"(^|/)\.|\.partial(\.journal)?$")
 _IGNORED = re.compile(r"(^|/)(tensorboard|damaged-step-\d+)(/|$)")
+# Files of a SavedModel whose bytes TensorFlow does not repeat, and their digests.
+_VARYING = ("saved_model.pb", "fingerprint.pb")
+_DIGESTS = re.compile(rf"^[0-9a-f]{{64}}  (?={'|'.join(_VARYING)})".encode(), re.M)
 
 
 class Outcome(NamedTuple):
@@ -159,16 +164,20 @@ def snapshot(folder: Path) -> dict[str, Any]:
 
 
 def _contents(path: Path) -> Any:
-    """Returns the contents of a file, without times if it is whole."""
+    """Returns the contents of a file, without times and digests if it is whole."""
     if path.is_dir():
         return b""
     try:
+        if path.name in _VARYING:
+            return verify(path.parent)
+        if path.parent.name == EXTRA_FOLDER:
+            return _DIGESTS.sub(b"", path.read_bytes())
         if path.name == "checkpoint.json":
             values = json.loads(path.read_bytes())
             return {k: v for k, v in values.items() if k not in ("saved_at", "sha256")}
         if path.name in TABLES:
             return rows_without_speed(path)
-    except (ValueError, LookupError):
+    except (ValueError, LookupError, UserError):
         pass
     return path.read_bytes()
 

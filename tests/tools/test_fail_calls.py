@@ -1,5 +1,6 @@
 """Tests of failing system calls, and of the rules by which a case is a fault."""
 
+import shutil
 import sys
 
 import pytest
@@ -14,6 +15,7 @@ from fail_calls import (
 )
 from fail_calls import snapshot as take_snapshot
 
+from t2t_repro.serving.digests import add_digests
 from tests import run_command
 
 OPERATION = Operation("command", ("out/*",))
@@ -57,6 +59,26 @@ def test_a_snapshot_has_no_times_and_no_version(tmp_path):
         "export/1/model": b"x",
         "checkpoint.json": {"step": 4},
     }
+
+
+def test_a_snapshot_of_an_export_is_that_of_another_graph_unless_it_is_damaged(
+    tmp_path,
+):
+    def export(graph):
+        shutil.rmtree(tmp_path / "export", ignore_errors=True)
+        folder = tmp_path / "export" / "1"
+        (folder / "assets.extra").mkdir(parents=True)
+        (folder / "assets.extra" / "README.md").write_text("# model\n")
+        (folder / "saved_model.pb").write_bytes(graph)
+        add_digests(folder, "model", "saved_model")
+        return folder
+
+    export(b"one")
+    whole = take_snapshot(tmp_path)
+    folder = export(b"two")
+    assert take_snapshot(tmp_path) == whole
+    (folder / "saved_model.pb").write_bytes(b"tw")
+    assert take_snapshot(tmp_path) == whole | {"export/1/saved_model.pb": b"tw"}
 
 
 def test_outcomes_are_read_back(tmp_path):
