@@ -1,6 +1,7 @@
 """Ids of encoded pairs equal those of the tokenizers in the graph."""
 
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -91,3 +92,24 @@ def test_ids_of_news(kind, shared_dir, tmp_path):
     build_vocabulary(kind, lines, 800, vocabulary)
     tokenizer = load_tokenizer(vocabulary)
     assert encode(tokenizer, pairs) == encode_in_graph(tokenizer, pairs)
+
+
+class ProcessNumber:
+    """Tokenizer whose only id is the number of the process that encodes."""
+
+    def __init__(self):
+        self.source = self.target = self
+
+    def split(self, text):
+        return text.split()
+
+    def encode(self, word):
+        return [os.getpid()]
+
+
+def test_other_processes_encode_all_but_the_first_chunks():
+    chunks = [Chunk(0, [(str(number), "")]) for number in range(19)]
+    encoded = encode_chunks(chunks, ProcessNumber, np.int32, workers=2)
+    numbers = [chunk.tokens[0] for chunk in encoded]
+    assert set(numbers[:16]) == {os.getpid()}
+    assert len(numbers) == 19 and os.getpid() not in numbers[16:]
