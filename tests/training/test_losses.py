@@ -71,6 +71,22 @@ def test_value_and_gradient_equal_the_definition(smoothing, form):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("without_padding", [False, True])
+def test_the_form_of_marian_equals_the_definition(smoothing, without_padding):
+    """Every token, the correct one too, gets an equal share of the smoothing."""
+    logits = np.random.default_rng(0).normal(size=(1, 4, 9)).astype("float32") * 3
+    targets = np.array([[8, 3, 1, 3]])
+    loss = LabelSmoothedCrossEntropy(
+        smoothing, form="marian", without_padding=without_padding
+    )
+    rows = np.exp(logits[0, :, without_padding:].astype("float64"))
+    of_all = -np.log(rows / rows.sum(axis=-1, keepdims=True))
+    of_target = of_all[np.arange(4), targets[0] - without_padding]
+    expected = (1 - smoothing) * of_target + smoothing * of_all.mean(axis=-1)
+    np.testing.assert_allclose(loss.call(targets, logits)[0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_gradient_changes_nothing_else_in_place(smoothing):
     """With these arguments, TensorFlow may simplify the factors of the softmax."""
     logits, targets = tf.random.stateless_normal([3, 500], [1, 2]), [4, 0, 4]
