@@ -21,6 +21,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
+from t2t_repro.training.workers import Workers
 from tests import forks
 from tests.training import toy
 
@@ -270,6 +271,17 @@ def test_exactly_one_task_is_the_chief(kinds, task_type, task_id, expected):
 def listening(address):
     host, port = address.split(":")
     return socket.create_server((host, int(port)))
+
+
+@pytest.mark.parametrize(
+    ("count", "whole", "expected"),
+    [(8, False, {2, 3, 6, 7}), (2, False, {1}), (2, True, set())],
+)
+def test_a_worker_takes_the_micro_batches_of_its_replicas(count, whole, expected):
+    """The second of two workers with two replicas each has replicas 2 and 3."""
+    fake = cluster({"worker": 2}, "worker", 1)
+    fake.num_replicas_in_sync = 4
+    assert Workers(fake, whole).own_microbatches(count) == expected
 
 
 def test_a_worker_waits_for_the_others_and_names_them(monkeypatch):
