@@ -95,3 +95,20 @@ def test_tensor2tensor_batch_is_done_with_its_last_sentence() -> None:
         nbest=1,
     )
     np.testing.assert_array_equal(result, [False, False])
+
+
+@pytest.mark.parametrize(("nbest", "expected"), [(1, True), (2, False)])
+def test_tensor2tensor_compares_the_worst_score_of_the_batch_for_n_best(
+    nbest: int, expected: bool
+) -> None:
+    result = batch_done_tensor2tensor(
+        SearchStatus(
+            tf.constant(3),
+            tf.constant([7, 7]),
+            log_probs=tf.constant([[-2.0, -3.0], [-2.0, -3.0]]),
+            scores=tf.constant([[-0.5, -0.6], [-0.5, -9.0]]),
+        ),
+        penalties=tf.constant([2.0, 2.0]),
+        nbest=nbest,
+    )
+    np.testing.assert_array_equal(result, [expected, expected])

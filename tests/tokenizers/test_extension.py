@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from sentencepiece import SentencePieceProcessor
 
 from t2t_repro.interop.marian.importer import read
 from t2t_repro.models.vocabulary_rows import spell_rows
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers import extension
 from t2t_repro.tokenizers.extension import (
     extend_vocabulary,
     read_words,
@@ -47,10 +49,10 @@ def tokenizer(request, tmp_path_factory):
 
 
 def test_old_text_keeps_its_ids_and_words_become_one_piece(tokenizer, tmp_path):
-    extension = extend_vocabulary(tokenizer, WORDS)
-    new, size = extension.tokenizer, tokenizer.vocab_size
+    extended = extend_vocabulary(tokenizer, WORDS)
+    new, size = extended.tokenizer, tokenizer.vocab_size
     assert new.pieces[:size] == tokenizer.pieces
-    assert new.vocab_size == size + len(extension.source)
+    assert new.vocab_size == size + len(extended.source)
     assert new.fingerprint != tokenizer.fingerprint
     new.save(tmp_path)
     assert load_tokenizer(tmp_path).pieces == new.pieces
@@ -62,11 +64,24 @@ def test_old_text_keeps_its_ids_and_words_become_one_piece(tokenizer, tmp_path):
     after = new.encode(tf.constant(texts))
     assert after.values.shape[0] < before.values.shape[0]
     spelled = [
-        [old for n in row for old in ([n] if n < size else extension.source[n - size])]
+        [old for n in row for old in ([n] if n < size else extended.source[n - size])]
         for row in after.to_list()
     ]
     assert spelled == before.to_list()
     assert [text.decode() for text in new.decode(after).numpy()] == texts
+
+
+def test_a_unigram_model_prefers_a_new_piece_to_its_spelling(tmp_path):
+    folder = SmallMarian(size=60).write(tmp_path / "marian")
+    old = (folder / "source.spm").read_bytes()
+    new, spellings = extension._extend_model(old, ["nineteen", "elf"], "")
+    before, after = (SentencePieceProcessor(model_proto=each) for each in (old, new))
+    for word, count in (("nineteen", 5), ("elf", 4)):
+        pieces = before.encode(word, out_type=str)
+        assert spellings[f"\u2581{word}"] == pieces and len(pieces) == count
+        total = sum(before.get_score(before.piece_to_id(piece)) for piece in pieces)
+        score = after.get_score(after.piece_to_id(f"\u2581{word}"))
+        assert score == pytest.approx(total + 0.01 * (count - 1), abs=1e-5)
 
 
 def test_target_text_uses_the_new_pieces_too(tokenizer):
