@@ -107,6 +107,24 @@ def test_unescapes_like_the_graph(tmp_path):
     assert [plain.decode(row) for row in rows] == lines
 
 
+@pytest.mark.parametrize(
+    ("line", "piece"),
+    [
+        ("'a_'", "a_"),
+        ('"a_"', "a_"),
+        ("a_ ", "a_"),
+        ("'", "'"),
+        ("'''", "'"),
+        ("''", ""),
+        ("'a\"", "'a\""),
+        ("aba", "aba"),
+        ("", ""),
+    ],
+)
+def test_removes_the_quotes_of_a_piece(line, piece):
+    assert plain_tokenizer.unquote(line) == piece
+
+
 def test_the_copy_needs_neither_tensorflow_nor_this_package(tokenizer, tmp_path):
     tokenizer.save_for_clients(tmp_path)
     program = (

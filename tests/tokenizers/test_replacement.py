@@ -3,6 +3,7 @@
 import pytest
 
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers import replacement as replacement_module
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.replacement import spell_vocabulary
@@ -72,6 +73,8 @@ def test_pieces_are_spelled_by_the_old_model(kind, tmp_path):
                 assert parts == unknown
             elif unknown[0] not in parts:
                 assert to_text(parts) == piece
+        ids = replacement_module._speller(side)("e\u2581\u2581e\u2581")
+        assert to_text(side.pieces[each] for each in ids) == "e\u2581\u2581e\u2581"
         if kind == "sentencepiece":
             by_piece = dict(zip(new.pieces, spelled, strict=True))
             assert by_piece["\u00e9"] == ["<0xC3>", "<0xA9>"]
