@@ -140,6 +140,14 @@ def test_placeholders_are_not_divided():
     assert lines[:3] == ["See now.", "No.", "Yes."]
 
 
+def test_a_copied_sentence_of_placeholders_has_no_label():
+    upper = Upper()
+    pipeline = pipeline_of(upper, True, ["all"], has_labels=True)
+    (result,) = pipeline.translate_window([">>de<< See {0}. {1}. {2}"], 2)
+    assert upper.lines[0] == ">>de<< See."
+    assert result.text == ">>DE<< SEE {0}. {1}. {2}"
+
+
 def test_placeholders_do_not_make_a_line_long():
     long = "{" + "x. Y " * 50 + "}"
     translations, lines = translated([f"one {long} two", "a\nb"], False, ["braces"])
