@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.system.errors import UserError
-from t2t_repro.texts.insertion import insert
+from t2t_repro.texts.insertion import _Links, insert
 from t2t_repro.texts.pipeline import Pipeline
+from t2t_repro.texts.placeholder_patterns import find
 from t2t_repro.texts.placeholders import Placeholders
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.token_spans import WORD
@@ -58,6 +59,25 @@ ALL = Placeholders(["all"])
 def test_presets_and_expressions_find_placeholders(preset, text, expected):
     spans = Placeholders([preset]).find(text)
     assert " ".join(text[start:end] for start, end in spans) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (r"(?<=i)\d", (8, 10)),
+        (r"(?<=bcdefghi)\d", (1, 10)),
+        (r"(?<=abcdefghi)\d", (9, 10)),
+        (r"\d(?=jklmnopq)", (9, 18)),
+    ],
+)
+def test_look_around_adds_up_to_eight_characters(expression, expected):
+    assert [*find(re.compile(expression), "abcdefghi7jklmnopqr")] == [expected]
+
+
+@pytest.mark.parametrize("pairs", [set(), {(0, 0)}])
+def test_words_without_alignment_have_their_share_of_the_translation(pairs):
+    links = _Links(["one", "two"], ["a", "b", "c", "d"], pairs)
+    assert links.span(1, 2) == (2, 4)
 
 
 def test_the_longest_of_overlapping_matches_is_kept():
