@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import random
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,7 @@ SUFFIXES = {"sentencepiece": SENTENCEPIECE_SUFFIX, "wordpiece": WORD_PIECE_SUFFI
 
 # SentencePiece trains on a random sample of at most this many lines (about 250 MB).
 MAX_LINES = 2_000_000
+_SEED = 20170612
 # Longer lines are skipped when building a vocabulary, because the time to choose word
 # pieces is quadratic in the length of a word. Encoding accepts lines of any length.
 _MAX_LINE_BYTES = 16_384
@@ -135,7 +137,8 @@ def _sentencepiece_model(
 
     model = io.BytesIO()
     failures: list[BaseException] = []
-    text = _record_exceptions(_text_lines(lines), failures)
+    sample = _sample_lines(_text_lines(lines), MAX_LINES)
+    text = _record_exceptions(sample, failures)
     with tempfile.TemporaryDirectory() as directory:
         escape, unescape = Path(directory, "escape"), Path(directory, "unescape")
         escape.write_text(_ESCAPE_RULES, encoding="ascii")
@@ -165,8 +168,8 @@ def _sentencepiece_model(
                 character_coverage=options.character_coverage,
                 remove_extra_whitespaces=False,
                 split_by_unicode_script=not whole_tags,
-                input_sentence_size=MAX_LINES,
-                shuffle_input_sentence=True,  # sample uniformly, with a fixed seed
+                input_sentence_size=MAX_LINES,  # The sample has no more lines.
+                shuffle_input_sentence=True,
                 max_sentence_length=_MAX_LINE_BYTES,
                 num_threads=1,
                 minloglevel=2,
@@ -202,8 +205,8 @@ def _user_error(message: str, vocab_size: int) -> UserError:
 
 
 def _record_exceptions(
-    lines: Iterable[str], failures: list[BaseException]
-) -> Iterator[str]:
+    lines: Iterable[bytes], failures: list[BaseException]
+) -> Iterator[bytes]:
     """Records exceptions of `lines`, because SentencePiece raises its own instead."""
     try:
         yield from lines
@@ -224,3 +227,21 @@ def _text_lines(lines: Iterable[str]) -> Iterator[str]:
             "there is no text to build a vocabulary from: every line is empty or has "
             f"more than {_MAX_LINE_BYTES:,} bytes"
         )
+
+
+def _sample_lines(lines: Iterable[str], most: int) -> Iterator[bytes]:
+    """Yields a uniform sample of at most `most` lines, which are in memory, in UTF-8.
+
+    Source: Vitter 1985, "Random Sampling with a Reservoir", algorithm R. The random
+    numbers of SentencePiece's own sample differ between processes.
+    """
+    generator = random.Random(_SEED)
+    sample: list[bytes] = []
+    for number, line in enumerate(lines, 1):
+        if number <= most:
+            sample.append(line.encode())
+        elif (place := int(generator.random() * number)) < most:
+            sample[place] = line.encode()
+    sample.reverse()
+    while sample:
+        yield sample.pop()  # SentencePiece keeps a copy.

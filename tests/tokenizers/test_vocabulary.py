@@ -1,6 +1,8 @@
 """Vocabulary building, compared with tensor2tensor and on invalid texts."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import sentencepiece
@@ -8,9 +10,11 @@ import tensorflow as tf
 
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers import vocabulary
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.tokenizers.word_piece_vocabulary import build_word_pieces, sample_lines
+from tests import run_command
 
 LINES = [f"the dog number {number} sees {number * 7} cats" for number in range(100)]
 
@@ -69,6 +73,23 @@ def test_same_text_produces_identical_files(tmp_path, name):
         contents.append((tmp_path / name).read_bytes())
     assert contents[0] == contents[1]
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.medium
+def test_another_process_draws_the_same_sample_for_sentencepiece(tmp_path, monkeypatch):
+    lines = [f"{number} {number**2 % 1009}" for number in range(1000)]
+    code = f"""
+from t2t_repro.tokenizers import vocabulary
+vocabulary.MAX_LINES = 200
+vocabulary.build_vocabulary("sentencepiece", {lines}, 300, "{tmp_path}/v.model")
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=run_command.ROOT, check=True)
+    monkeypatch.setattr(vocabulary, "MAX_LINES", 200)
+    build_vocabulary("sentencepiece", iter(lines), 300, tmp_path / "w.model")
+    sampled = (tmp_path / "w.model").read_bytes()
+    assert sampled == (tmp_path / "v.model").read_bytes()
+    build_vocabulary("sentencepiece", lines[:200], 300, tmp_path / "w.model")
+    assert sampled != (tmp_path / "w.model").read_bytes()
 
 
 def test_sentencepiece_has_exactly_the_requested_size(tmp_path):
