@@ -26,7 +26,7 @@ from subprocess import Popen
 from benchmarks.report import say
 from flags import choice, parser, several
 from machines import NAMES, WAYS, Cable, Machine, connect
-from trials import HPARAMS, ROOT, run_trials
+from trials import HPARAMS, ROOT, UNDERWAY, run_trials
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -34,7 +34,6 @@ from t2t_repro.system.errors import UserError
 STOP_SECONDS = 60
 """Time in which both workers must stop if they do not survive an outage."""
 
-_CUT_AT = "step 200/"
 _HANGS = 1500  # Seconds, longer than any outage and training.
 _GONE_STATUS = 75
 _GONE = "error: another worker of this training has ended or cannot be reached"
@@ -43,7 +42,7 @@ _GONE = "error: another worker of this training has ended or cannot be reached"
 @contextmanager
 def train(machines: Sequence[Machine], folder: Path) -> Iterator[list[Popen[bytes]]]:
     """Starts both workers; kills them at the end of the context."""
-    command = [sys.executable, "-m", "t2t_repro.train", "--hparams", f"{HPARAMS}600"]
+    command = [sys.executable, "-m", "t2t_repro.train", "--hparams", HPARAMS]
     command += ["--problem", "translate_ende_numbers", "--model_dir", str(folder)]
     command += ["--data_dir", str(folder.parent / "data")]
     cluster = {"worker": [f"{name}:2222" for name in NAMES]}
@@ -76,12 +75,12 @@ def survive(
 ) -> str:
     """Trains to the end with an outage; raises UserError if a worker fails."""
     with train(machines, folder) as processes:
-        while _CUT_AT not in _read(folder, 0):
-            if processes[0].poll() is not None:
-                raise _failure(folder, 0, "ended before the cut")
+        while UNDERWAY not in _read(folder, 0) and processes[0].poll() is None:
             time.sleep(0.02)
         cable.cut(way, seconds)
         began = time.monotonic()
+        if processes[0].poll() is not None:
+            raise _failure(folder, 0, "ended before the cut")
         statuses = [process.wait(_HANGS) for process in processes]
         took = time.monotonic() - began
     if not seconds:

@@ -1,4 +1,4 @@
-"""Training runs that are disturbed, and their comparison with an undisturbed one."""
+"""Runs that are disturbed, and their comparison with an undisturbed one."""
 
 import json
 import shutil
@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from inject_faults import EXIT_DIFFERENT, compare_resumed
 
@@ -16,13 +17,15 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = "reference"
 HPARAMS = (
     "tiny,d_model=16,d_ff=32,num_heads=2,num_layers=1,dropout=0.1,tokens_per_batch=256,"
-    "checkpoint_steps=100,keep_checkpoints=99,average_last=2,eval_steps=0,"
+    "checkpoint_steps=40,keep_checkpoints=99,average_last=2,eval_steps=0,"
     # Nothing is scored before the end of the warm-up.
-    "warmup_steps=99999,train_steps="
+    "warmup_steps=99999,train_steps=200"
 )
+UNDERWAY = "step 50/"
+"""Printed when a run is disturbed, between two checkpoints."""
 
 Trial = Callable[[Path], str]
-"""Trains in a model directory to the end; returns in words what happened meanwhile."""
+"""Works in a folder to the end; returns in words what happened meanwhile."""
 
 
 def run_trials(
@@ -34,7 +37,7 @@ def run_trials(
     trials that have one are not repeated.
 
     Args:
-        folder: Folder of the model directories and results.
+        folder: Folder of the trials and results.
         reference: Trial without disturbance.
         trials: Other trials by name.
         as_json: Whether standard output is only a JSON object.
@@ -44,7 +47,12 @@ def run_trials(
         path = folder / f"{name}.json"
         if not path.exists():
             shutil.rmtree(folder / name, ignore_errors=True)
-            result = _run(folder, name, trial)
+            began = time.monotonic()
+            result: dict[str, Any] = {"outcome": trial(folder / name)}
+            result["seconds"] = time.monotonic() - began
+            cli.start_tensorflow()  # Late, because the trials need the memory.
+            compared = compare_resumed(folder / REFERENCE, folder / name)
+            result["compared"], result["different"] = compared
             write_text_atomically(path, json.dumps(result, indent=2) + "\n")
         result = results[name] = json.loads(path.read_text(encoding="utf-8"))
         line = "{outcome}, {seconds:.0f} s in all, {compared} variables compared"
@@ -55,18 +63,3 @@ def run_trials(
     cli.print_result(text, {"identical": identical, "trials": results}, as_json)
     if identical < len(trials):
         sys.exit(EXIT_DIFFERENT)
-
-
-def _run(folder: Path, name: str, trial: Trial) -> dict[str, object]:
-    """Runs a trial; returns its outcome, duration and differences."""
-    began = time.monotonic()
-    outcome = trial(folder / name)
-    seconds = time.monotonic() - began
-    cli.start_tensorflow()  # Late, because the trials need the memory.
-    compared, different = compare_resumed(folder / REFERENCE, folder / name)
-    return {
-        "outcome": outcome,
-        "seconds": seconds,
-        "compared": compared,
-        "different": different,
-    }
