@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from t2t_repro.data.encoded_pairs import EncodedPairs
-from t2t_repro.data.manifest import MANIFEST_FILE, Manifest, Origin
+from t2t_repro.data.manifest import MANIFEST_FILE, Manifest, Origin, read_manifest
 from t2t_repro.data.shards import load_shards, write_part, write_shards
 from t2t_repro.data.training_vocabulary import TrainingVocabulary
 from t2t_repro.hparams import HParams
@@ -127,6 +127,9 @@ def encode_part(
     job = _Preparation(problem, directory, fingerprints, say, wanted, workers)
     make_folders(data_dir)
     with _lock(data_dir, say), _folder(directory):
+        if wanted[0] in job.usable_shards():
+            say(f"reusing {directory / wanted[0]}")
+            return len(read_manifest(directory / wanted[0]).shards)
         tokenizer = vocabulary.prepare(problem, directory, say)
     return job.encode_part(tokenizer, part)
 

@@ -38,20 +38,20 @@ def test_datagen_writes_files_that_training_reuses(arguments, tmp_path):
 
 
 def read_files(folder):
-    """Returns the contents of all files in a folder, by name."""
+    """Returns the contents of all files in a folder, by path."""
     files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.name: path.read_bytes() for path in files}
+    return {path: path.read_bytes() for path in files}
 
 
 @pytest.mark.medium
 def test_parts_of_two_machines_are_the_files_of_one(arguments, tmp_path):
     folder = tmp_path / "data" / "encoded"
-    results = [
-        run_command.run(
-            "datagen", *arguments, "--shard_index", part, "--num_shards", "2"
-        )
-        for part in "10"
-    ]
+
+    def encode_part(number):
+        flags = ("--shard_index", number, "--num_shards", "2")
+        return run_command.run("datagen", *arguments, *flags)
+
+    results = [encode_part(number) for number in "10"]
     assert [result.status for result in results] == [0, 0]
     assert results[0].out.startswith("building a vocabulary")
     assert results[0].out.endswith(
@@ -61,6 +61,10 @@ def test_parts_of_two_machines_are_the_files_of_one(arguments, tmp_path):
     assert "reusing" in results[1].out and "; 1 shard of all" in results[1].out
     assert run_command.run("datagen", *arguments).status == 0
     joined = read_files(folder)
+    again = encode_part("1")
+    assert again.out.startswith("reusing") and "; 1 shard of all" in again.out
+    assert read_files(folder) == joined
+    assert not [path for path in folder.rglob(".unfinished-*")]
     shutil.rmtree(folder)
     assert run_command.run("datagen", *arguments).status == 0
     assert read_files(folder) == joined
