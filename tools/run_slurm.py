@@ -39,7 +39,7 @@ example's ``--signal``; ``group``: SIGTERM to all processes, also to the script;
 ``crash``: all processes of the second node die."""
 
 _BIG = "--ntasks-per-node=1", "--gpus-per-node=1", "--cpus-per-task=1", "--time=60"
-_DATAGEN = "--array=0-1", "--cpus-per-task=8", "--open-mode=append"
+_DATAGEN = "--array=0-1", "--cpus-per-task=8"
 _PAIRS = 2_000_000  # Two shards for each of two parts.
 _SHARD = "**/00001.lengths.npy"  # First shard of the second part.
 _MOST_SECONDS = 1800
