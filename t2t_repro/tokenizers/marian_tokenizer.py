@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import os
@@ -315,7 +314,7 @@ def _decode_model(encoded: object, path: str) -> bytes | None:
         return None
     try:
         model = base64.b64decode(str(encoded), validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one.
         model = b""
     model_pieces(model, path)
     return model

@@ -226,6 +226,8 @@ def file_with(**fields) -> bytes:
         (b"[" * 100_000, "not a Marian vocabulary"),
         (file_with(format="other"), "not a Marian vocabulary"),
         (file_with(source_model="AAAA"), "SentencePiece model is damaged"),
+        (file_with(source_model="AAA"), "SentencePiece model is damaged"),
+        (file_with(source_model="\u00e4AAA"), "SentencePiece model is damaged"),
         (file_with(target_model="?"), "SentencePiece model is damaged"),
         (file_with(source_pieces=3), "source_pieces is not a list"),
         (file_with(source_pieces=["</s>", "<pad>", "<unk>"]), "does not begin with"),
