@@ -5,6 +5,7 @@ same path in both, although its key in the weight file differs. Two paths may le
 the same variable, such as a table that two layers share.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,10 @@ class ObjectStore(ArrayStore):
                 f"{prefix} lacks the object 'model'; give a checkpoint of OpenNMT-tf 2"
             )
         self.remaining = {}
-        self._visit(self._root, "", set())
+        try:
+            self._visit(self._root, "", set())
+        except RecursionError:
+            raise _damage_error(self) from None
 
     def key(self, name: str) -> str | None:
         """Returns the key of the variable at an object path, or None."""
@@ -110,9 +114,13 @@ def _nodes(store: ArrayStore) -> Any:
     from tensorflow.core.protobuf import trackable_object_graph_pb2
 
     graph = trackable_object_graph_pb2.TrackableObjectGraph
-    try:
-        return graph.FromString(store.read(OBJECTS).item()).nodes
-    except DecodeError:
-        raise UserError(
-            f"{store.file}: {OBJECTS} is damaged; copy the checkpoint again"
-        ) from None
+    with suppress(DecodeError):
+        nodes = graph.FromString(store.read(OBJECTS).item()).nodes
+        children = (child.node_id for node in nodes for child in node.children)
+        if nodes and all(0 <= each < len(nodes) for each in children):
+            return nodes
+    raise _damage_error(store)
+
+
+def _damage_error(store: ArrayStore) -> UserError:
+    return UserError(f"{store.file}: {OBJECTS} is damaged; copy the checkpoint again")
