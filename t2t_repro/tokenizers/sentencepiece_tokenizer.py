@@ -155,6 +155,8 @@ def read_model(contents: bytes, error_message: str) -> tuple[Any, Any]:
         # Both fields follow the pieces, so a truncated file lacks them.
         if not (proto.HasField("trainer_spec") and proto.HasField("normalizer_spec")):
             raise ValueError("trainer_spec or normalizer_spec is missing")
+        if not any(piece.type == piece.UNKNOWN for piece in proto.pieces):
+            raise ValueError("the unknown piece is missing")
         return sentencepiece.SentencePieceProcessor(model_proto=contents), proto
     except (DecodeError, RuntimeError, ValueError) as error:
         raise UserError(error_message) from error

@@ -10,7 +10,11 @@ import tensorflow as tf
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
-from t2t_repro.tokenizers.sentencepiece_tokenizer import SentencePieceTokenizer
+from t2t_repro.tokenizers.sentencepiece_tokenizer import (
+    SentencePieceTokenizer,
+    model_proto,
+    read_model,
+)
 
 LINES = ["the dog sees a cat", "a cat sees the dog", "</s> the dog <pad>"] * 5
 
@@ -120,3 +124,14 @@ def encode_function(tokenizer):
         return {"ids": tokenizer.encode(text).to_tensor()}
 
     return ids
+
+
+def test_rejects_a_model_without_an_unknown_piece():
+    """SentencePiece's Python library opens it, but TensorFlow's kernel does not."""
+    proto = model_proto(train_model())
+    read_model(proto.SerializeToString(), "")
+    for piece in proto.pieces:
+        if piece.type == piece.UNKNOWN:
+            piece.type = piece.NORMAL
+    with pytest.raises(UserError, match="is damaged"):
+        read_model(proto.SerializeToString(), "the model is damaged")
