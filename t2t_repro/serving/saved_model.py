@@ -33,7 +33,7 @@ def write_saved_model(
     """
     try:
         tf.saved_model.save(module, str(folder), signatures=module.functions)
-    except tf.errors.OpError as error:
+    except (tf.errors.OpError, ValueError) as error:  # ValueError: of the fingerprint.
         raise OSError(str(error).splitlines()[0]) from None
     extra = folder / EXTRA_FOLDER
     extra.mkdir()
