@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import random
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 from t2t_repro.system.atomic_file import write_bytes_atomically
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.line_samples import sample_by_number
 from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
 from t2t_repro.tokenizers.tokenizer import (
     EOS_ID,
@@ -27,7 +27,6 @@ SUFFIXES = {"sentencepiece": SENTENCEPIECE_SUFFIX, "wordpiece": WORD_PIECE_SUFFI
 
 # SentencePiece trains on a random sample of at most this many lines (about 250 MB).
 MAX_LINES = 2_000_000
-_SEED = 20170612
 # Longer lines are skipped when building a vocabulary, because the time to choose word
 # pieces is quadratic in the length of a word. Encoding accepts lines of any length.
 _MAX_LINE_BYTES = 16_384
@@ -137,7 +136,8 @@ def _sentencepiece_model(
 
     model = io.BytesIO()
     failures: list[BaseException] = []
-    sample = _sample_lines(_text_lines(lines), MAX_LINES)
+    # The random numbers of SentencePiece's own sample differ between processes.
+    sample = sample_by_number(_text_lines(lines), MAX_LINES)
     text = _record_exceptions(sample, failures)
     with tempfile.TemporaryDirectory() as directory:
         escape, unescape = Path(directory, "escape"), Path(directory, "unescape")
@@ -227,21 +227,3 @@ def _text_lines(lines: Iterable[str]) -> Iterator[str]:
             "there is no text to build a vocabulary from: every line is empty or has "
             f"more than {_MAX_LINE_BYTES:,} bytes"
         )
-
-
-def _sample_lines(lines: Iterable[str], most: int) -> Iterator[bytes]:
-    """Yields a uniform sample of at most `most` lines, which are in memory, in UTF-8.
-
-    Source: Vitter 1985, "Random Sampling with a Reservoir", algorithm R. The random
-    numbers of SentencePiece's own sample differ between processes.
-    """
-    generator = random.Random(_SEED)
-    sample: list[bytes] = []
-    for number, line in enumerate(lines, 1):
-        if number <= most:
-            sample.append(line.encode())
-        elif (place := int(generator.random() * number)) < most:
-            sample[place] = line.encode()
-    sample.reverse()
-    while sample:
-        yield sample.pop()  # SentencePiece keeps a copy.

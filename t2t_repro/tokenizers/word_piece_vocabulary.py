@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
+from t2t_repro.tokenizers.line_samples import sample_by_size
 from t2t_repro.tokenizers.plain_tokenizer import piece_starts, spell_word, split_words
 from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, RESERVED_PIECES
 
@@ -17,7 +17,6 @@ MAX_BYTES = 2_000_000
 MAX_PIECE_LENGTH = 200
 _ITERATIONS = 4
 _LARGEST_MIN_COUNT = 1000
-_SEED = 20170612
 
 
 def build_word_pieces(
@@ -36,7 +35,7 @@ def build_word_pieces(
         max_bytes: Maximum size of the text in UTF-8; longer text is sampled.
     """
     counts: Counter[str] = Counter()
-    for line in sample_lines(lines, max_bytes):
+    for line in sample_by_size(lines, max_bytes):
         counts.update(split_words(line))
     low, high = 1, _LARGEST_MIN_COUNT
     vocabularies: list[list[str]] = []
@@ -53,30 +52,6 @@ def build_word_pieces(
             high = min_count - 1
     # min() breaks ties in favor of the earlier vocabulary, like tensor2tensor.
     return min(vocabularies, key=lambda pieces: abs(len(pieces) - target_size))
-
-
-def sample_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
-    """Returns a uniform sample of the lines, at most `max_bytes` in UTF-8, in order.
-
-    Draws a random number for each line and keeps the lines below a threshold, which is
-    halved whenever the sample is too large. Taking every n-th line would be wrong,
-    because the languages alternate.
-    """
-    generator = random.Random(_SEED)
-    threshold = 1.0
-    sample: list[tuple[float, str, int]] = []
-    total = 0
-    for line in lines:
-        draw = generator.random()
-        if draw >= threshold:
-            continue
-        sample.append((draw, line, len(line.encode())))
-        total += sample[-1][2]
-        while total > max_bytes:
-            threshold /= 2
-            sample = [entry for entry in sample if entry[0] < threshold]
-            total = sum(size for _, _, size in sample)
-    return (line for _, line, _ in sample)
 
 
 def _choose_pieces(counts: Mapping[str, int], min_count: int) -> list[str]:

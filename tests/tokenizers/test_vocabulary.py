@@ -11,9 +11,10 @@ import tensorflow as tf
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers import vocabulary
+from t2t_repro.tokenizers.line_samples import sample_by_size
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
-from t2t_repro.tokenizers.word_piece_vocabulary import build_word_pieces, sample_lines
+from t2t_repro.tokenizers.word_piece_vocabulary import build_word_pieces
 from tests import run_command
 
 LINES = [f"the dog number {number} sees {number * 7} cats" for number in range(100)]
@@ -52,16 +53,16 @@ def test_line_end_in_the_text_is_escaped(tmp_path):
 
 def test_sample_contains_both_of_two_alternating_languages():
     lines = [f"{'en' if index % 2 else 'de'} {index:05}" for index in range(10_000)]
-    sample = list(sample_lines(iter(lines), 8 * 1000))
+    sample = list(sample_by_size(iter(lines), 8 * 1000))
     english = sum(line.startswith("en") for line in sample)
     assert 400 <= len(sample) <= 1000
     assert 0.4 < english / len(sample) < 0.6
     assert sample == sorted(sample, key=lines.index)
-    assert sample == list(sample_lines(lines, 8 * 1000))
+    assert sample == list(sample_by_size(lines, 8 * 1000))
 
 
 def test_small_text_is_not_sampled():
-    assert list(sample_lines(LINES, 10**6)) == LINES
+    assert list(sample_by_size(LINES, 10**6)) == LINES
 
 
 @pytest.mark.parametrize("name", ["v.model", "v.subwords"])
