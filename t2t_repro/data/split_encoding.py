@@ -104,7 +104,8 @@ def encode_part(
 ) -> int:
     """Encodes every n-th training shard, for a later call of `encode_splits`.
 
-    Several machines that share `data_dir` can call it at the same time.
+    After that call, the shards are reused. Several machines that share `data_dir` can
+    call this function at the same time.
 
     Args:
         problem: The corpus.
@@ -123,13 +124,13 @@ def encode_part(
     """
     vocabulary = TrainingVocabulary.choose(hparams, vocab_file)
     directory = _name_folder(problem, data_dir, vocabulary)
-    fingerprints, wanted = {"train": problem.fingerprint()}, ("train",)
-    job = _Preparation(problem, directory, fingerprints, say, wanted, workers)
+    fingerprints = {"train": problem.fingerprint()}
+    job = _Preparation(problem, directory, fingerprints, say, ("train",), workers)
     make_folders(data_dir)
     with _lock(data_dir, say), _folder(directory):
-        if wanted[0] in job.usable_shards():
-            say(f"reusing {directory / wanted[0]}")
-            return len(read_manifest(directory / wanted[0]).shards)
+        if "train" in job.usable_shards():
+            say(f"reusing {directory / 'train'}")
+            return len(read_manifest(directory / "train").shards)
         tokenizer = vocabulary.prepare(problem, directory, say)
     return job.encode_part(tokenizer, part)
 

@@ -64,7 +64,7 @@ def test_parts_of_two_machines_are_the_files_of_one(arguments, tmp_path):
     again = encode_part("1")
     assert again.out.startswith("reusing") and "; 1 shard of all" in again.out
     assert read_files(folder) == joined
-    assert not [path for path in folder.rglob(".unfinished-*")]
+    assert not any(folder.rglob(".unfinished-*"))
     shutil.rmtree(folder)
     assert run_command.run("datagen", *arguments).status == 0
     assert read_files(folder) == joined

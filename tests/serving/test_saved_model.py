@@ -57,11 +57,19 @@ def test_warmup_requests_are_only_for_the_signatures_of_the_module():
     assert names == {"serving_default", "terms"}
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        tf.errors.ResourceExhaustedError(None, None, "no space\nat all"),
+        ValueError("no space\nat all"),  # While the fingerprint is computed.
+    ],
+    ids=lambda error: type(error).__name__,
+)
 def test_a_full_disk_is_a_one_line_error_without_leftovers(
-    module, tmp_path, monkeypatch
+    module, tmp_path, monkeypatch, error
 ):
     def full(*_, **__):
-        raise tf.errors.ResourceExhaustedError(None, None, "no space\nat all")
+        raise error
 
     monkeypatch.setattr(tf.saved_model, "save", full)
     with pytest.raises(UserError, match=r"--export_dir .*: no space$"):

@@ -19,8 +19,8 @@ from t2t_repro.training.restoring import restore_newest
         ("m/other", "freeze"),
     ],
 )
-def test_names_the_setting_of_which_the_state_is(tmp_path, name, setting):
-    """The state is too much or is missing. Its variables do not change."""
+def test_names_the_setting_whose_state_differs(tmp_path, name, setting):
+    """Only the checkpoint or only the training has this state; none is restored."""
     weights, small = {"w": np.ones(2, "float32")}, {"m/w": np.ones(2, "float32")}
     large = small | {name: np.ones(1, "float32")}
     for step, (saved, expected) in enumerate([(large, small), (small, large)], 1):
