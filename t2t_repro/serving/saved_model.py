@@ -1,5 +1,6 @@
 """Writes a model as a SavedModel for TensorFlow Serving."""
 
+import shutil
 from pathlib import Path
 
 import tensorflow as tf
@@ -9,6 +10,8 @@ from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.serving.versions import EXTRA_FOLDER, TOKENIZER
 from t2t_repro.serving.warmup import write_warmup_requests
 from t2t_repro.tokenizers.tokenizer import Tokenizer
+
+_TEMPORARY = "variables/variables_temp"
 
 
 def write_saved_model(
@@ -35,6 +38,8 @@ def write_saved_model(
         tf.saved_model.save(module, str(folder), signatures=module.functions)
     except (tf.errors.OpError, ValueError) as error:  # ValueError: of the fingerprint.
         raise OSError(str(error).splitlines()[0]) from None
+    # TensorFlow ignores errors while it deletes its temporary files.
+    shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
     extra = folder / EXTRA_FOLDER
     extra.mkdir()
     takes_ids = tokenizer is not None

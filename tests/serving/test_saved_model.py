@@ -75,3 +75,14 @@ def test_a_full_disk_is_a_one_line_error_without_leftovers(
     with pytest.raises(UserError, match=r"--export_dir .*: no space$"):
         write_version(tmp_path / "e", partial(write_saved_model, module))
     assert list((tmp_path / "e").iterdir()) == []
+
+
+def test_temporary_files_that_tensorflow_could_not_delete_are_deleted(tmp_path):
+    left = tmp_path / "variables" / "variables_temp"
+    left.mkdir(parents=True)
+    (left / "part").touch()  # TensorFlow then cannot delete its temporary folder.
+    module = tf.Module()
+    module.functions = {}
+    module.weight = tf.Variable(1.0)
+    write_saved_model(module, tmp_path)
+    assert not left.exists()
