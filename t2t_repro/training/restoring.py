@@ -52,7 +52,9 @@ def restore_newest(
 ) -> Progress | None:
     """Restores the variables from the newest undamaged checkpoint.
 
-    Damaged checkpoints are logged and renamed, and the previous one is used.
+    Damaged checkpoints are logged and renamed, and the previous one is used. A
+    checkpoint counts as damaged if it cannot be read twice: an error of the disk or the
+    network may not occur again.
 
     Args:
         directory: Folder of the checkpoints.
@@ -70,7 +72,10 @@ def restore_newest(
     for checkpoint in checkpoints.full_states(directory):
         try:
             with checkpoint.hold():
-                progress = _restore(checkpoint, weights, state)
+                try:
+                    progress = _restore(checkpoint, weights, state)
+                except DamagedCheckpointError:
+                    progress = _restore(checkpoint, weights, state)
         except DamagedCheckpointError as error:
             log(f"damaged checkpoint: {error}")
             damaged.append(checkpoint)

@@ -31,3 +31,22 @@ def test_names_the_setting_whose_state_differs(tmp_path, name, setting):
             restore_newest(folder, {"w": tf.Variable([0.0, 0.0])}, variables, print)
         assert not any(variable.numpy().any() for variable in variables.values())
         assert [c.step for c in checkpoints.list_checkpoints(folder)] == [step]
+
+
+def test_a_checkpoint_that_the_disk_returns_at_the_second_attempt_is_not_damaged(
+    tmp_path, monkeypatch
+):
+    saved = {"w": np.ones(2, "float32")}
+    checkpoints.save(tmp_path, 1, saved, saved)
+    weight, moment = tf.Variable([0.0, 0.0]), tf.Variable([0.0, 0.0])
+    lines, restore = [], tf.raw_ops.RestoreV2
+
+    def fail_once(**_):
+        monkeypatch.setattr(tf.raw_ops, "RestoreV2", restore)
+        raise tf.errors.ResourceExhaustedError(None, None, "no space left on device")
+
+    monkeypatch.setattr(tf.raw_ops, "RestoreV2", fail_once)
+    progress = restore_newest(tmp_path, {"w": weight}, {"w": moment}, lines.append)
+    assert progress.step == 1
+    assert weight.numpy().tolist() == moment.numpy().tolist() == [1.0, 1.0]
+    assert not lines
