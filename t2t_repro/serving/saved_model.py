@@ -34,16 +34,16 @@ def write_saved_model(
     Raises:
         OSError: The folder cannot be written.
     """
+    extra = folder / EXTRA_FOLDER
+    takes_ids = tokenizer is not None
     try:
         tf.saved_model.save(module, str(folder), signatures=module.functions)
+        extra.mkdir()
+        write_warmup_requests(extra, model_name, module.functions, takes_ids)
     except (tf.errors.OpError, ValueError) as error:  # ValueError: of the fingerprint.
         raise OSError(str(error).splitlines()[0]) from None
     # TensorFlow ignores errors while it deletes its temporary files.
     shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
-    extra = folder / EXTRA_FOLDER
-    extra.mkdir()
-    takes_ids = tokenizer is not None
-    write_warmup_requests(extra, model_name, module.functions, takes_ids)
     if tokenizer is not None:
         (folder / TOKENIZER).mkdir()
         tokenizer.save_for_clients(folder / TOKENIZER)

@@ -77,6 +77,19 @@ def test_a_full_disk_is_a_one_line_error_without_leftovers(
     assert list((tmp_path / "e").iterdir()) == []
 
 
+def test_a_warmup_file_that_cannot_be_written_is_a_one_line_error(
+    module, tmp_path, monkeypatch
+):
+    def fail(*_):
+        raise tf.errors.UnknownError(None, None, "input/output error\nof the disk")
+
+    monkeypatch.setattr(tf.saved_model, "save", lambda *_, **__: None)
+    monkeypatch.setattr(tf.io.TFRecordWriter, "write", fail)
+    with pytest.raises(UserError, match=r"--export_dir .*: input/output error$"):
+        write_version(tmp_path / "e", partial(write_saved_model, module))
+    assert list((tmp_path / "e").iterdir()) == []
+
+
 def test_temporary_files_that_tensorflow_could_not_delete_are_deleted(tmp_path):
     left = tmp_path / "variables" / "variables_temp"
     left.mkdir(parents=True)
