@@ -46,9 +46,9 @@ _SAMPLED = ("EIO", "EINTR")
 _COLUMNS = ["operation", "error", "number", "outcome", "call", "seconds", "message"]
 # Calls of a deletion, which opens each folder.
 _DELETES = re.compile(r"unlink|open \S*\.writing-over-[^/]*$")
-# Files of an unfinished output; those with the times of their events, and checkpoints
-# that a resumed training could not read and has set aside.
-_UNFINISHED = re.compile(r"(^|/)\.|\.partial(\.journal)?$")
+# Files of an unfinished output or training, whose next run removes them; files with the
+# times of their events, and checkpoints that a resumed training has set aside.
+_UNFINISHED = re.compile(r"(^|/)\.|\.partial(\.journal)?$|(^|/)training\.lock$")
 _IGNORED = re.compile(r"(^|/)(tensorboard|damaged-step-\d+)(/|$)")
 # Files of a SavedModel whose bytes TensorFlow does not repeat, and their digests.
 _VARYING = ("saved_model.pb", "fingerprint.pb")
@@ -200,10 +200,14 @@ def find_damage(
     after: Mapping[str, Any],
     reference: Mapping[str, Any],
 ) -> str:
-    """Returns a file that is half-written or missing in a folder, or ""."""
+    """Returns a file that is half-written or missing in a folder, or "".
+
+    A table gets row after row, and a resumed training removes an incomplete one.
+    """
     for name, contents in after.items():
         whole = (before.get(name), reference.get(name))
-        if contents not in whole and not _UNFINISHED.search(name):
+        grows = _UNFINISHED.search(name) or Path(name).name in TABLES
+        if contents not in whole and not grows:
             return f"half-written {name}"
     for name in reference.keys() - after.keys():
         for parent in Path(name).parents:

@@ -29,6 +29,7 @@ DONE = {"out/1/a": b"new", "out/2/a": b"x", "out/2/b": b"y", "log": b"12"}
         (BEFORE, ""),
         (DONE, ""),
         (BEFORE | {".out.1.tmp": b"x", "text.partial": b"x"}, ""),
+        (BEFORE | {"m/training_log.tsv": b"x", "m/training.lock": b"host"}, ""),
         (BEFORE | {"out/1/a": b"ne"}, "half-written out/1/a"),
         (BEFORE | {"out/3": b""}, "half-written out/3"),
         (BEFORE | {"out/2/a": b"x"}, "out/2 without out/2/b"),
