@@ -1,7 +1,7 @@
 """Schedule of checkpoints, and their writing in the background."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -57,7 +57,8 @@ class CheckpointWriter:
     def save(self, step: int, meta: Mapping[str, Any], wait: bool) -> None:
         """Writes a checkpoint of the full state unless that step is already saved.
 
-        A checkpoint that is not due is deleted once a newer one exists.
+        Then it deletes old checkpoints. A checkpoint that is not due is deleted once a
+        newer one exists.
 
         Args:
             step: Number of steps so far.
@@ -65,18 +66,25 @@ class CheckpointWriter:
             wait: Whether to wait for the file to be written, rather than only for the
                 copy of the state to host memory.
         """
-        if self._saved_step != step and self.is_chief:
+        if self.is_chief:
             self.background.wait()  # Keeps only one copy of the state in memory.
-            notes = {SAVED_AT: round(time.time(), 3), **meta}
-            if not self.is_due(step):
-                notes[UNPLANNED] = True
-            weights, state = map(copy_to_host, (self.weights, self.state))
-            self.background.start(partial(self._write, step, weights, state, notes))
+            # An error may have ended the last deletion.
+            job: Callable[[], None] = self._prune
+            if self._saved_step != step:
+                notes = {SAVED_AT: round(time.time(), 3), **meta}
+                if not self.is_due(step):
+                    notes[UNPLANNED] = True
+                weights, state = map(copy_to_host, (self.weights, self.state))
+                job = partial(self._write, step, weights, state, notes)
+            self.background.start(job)
         self.record_save(step)
         if wait:
             self.background.wait()
 
     def _write(self, step: int, *contents: Any) -> None:
         checkpoints.save(self.directory, step, *contents)
+        self._prune()
+
+    def _prune(self) -> None:
         hparams = self.hparams
         prune(self.directory, hparams.keep_checkpoints, hparams.keep_every_hours)

@@ -1,9 +1,11 @@
 """Tests of asynchronous work in the training loop: results, checkpoints, workers."""
 
+import errno
 import signal
 import threading
 import time
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +84,32 @@ def test_an_unwritable_checkpoint_stops_the_training(tmp_path):
     with pytest.raises(UserError, match=r"cannot write .*step-00000005"):
         loop.run(lambda step: slowly(toy.batch(0)), toy.monitor(), toy.never)
     assert loop.step < 10
+
+
+def test_a_finished_training_completes_an_interrupted_deletion(tmp_path, monkeypatch):
+    """No later checkpoint would delete the optimizer state of the oldest one."""
+    settings = {"checkpoint_steps": 2, "train_steps": 6}
+    unlink = Path.unlink
+
+    def fail(path, **options):
+        if path.name.startswith("optimizer."):
+            raise OSError(errno.EIO, "broken disk")
+        unlink(path, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", fail)
+        with pytest.raises(OSError, match="broken disk"):
+            toy.fake_loop(tmp_path, **settings).run(
+                toy.batches, toy.monitor(), toy.never
+            )
+    assert [c.has_optimizer for c in checkpoints.list_checkpoints(tmp_path)] == [
+        True
+    ] * 3
+    again = toy.fake_loop(tmp_path, **settings)
+    assert again.restore() == 6
+    assert again.run(toy.batches, toy.monitor(), toy.never)
+    left = [(c.step, c.has_optimizer) for c in checkpoints.list_checkpoints(tmp_path)]
+    assert left == [(2, False), (4, True), (6, True)]
 
 
 def slowly(batch):
