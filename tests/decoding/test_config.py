@@ -90,6 +90,15 @@ def test_limit_is_input_length_plus_extra_length(sampling, monkeypatch):
     assert constraints.prefixes is INPUTS
 
 
+@pytest.mark.parametrize(
+    ("factor", "limits"), [(0.0, [2, 2]), (1.0, [9, 4]), (1.5, [13, 5]), (2.0, [16, 6])]
+)
+def test_limit_is_a_multiple_of_the_input_length_rounded_up(factor, limits):
+    config = DecodingConfig(extra_length=2, length_factor=factor)
+    assert [config.longest(7), config.longest(2)] == limits
+    assert config.longest(tf.constant([7, 2])).numpy().tolist() == limits
+
+
 def test_keys_depend_on_the_sentence_but_not_on_padding():
     generator = np.random.default_rng(1)
     rows = generator.integers(1, 100, (1000, 6), np.int32)

@@ -73,6 +73,10 @@ def test_only_ascii_white_space_separates_given_pieces(tmp_path):
     assert expected[0] == [3, 4, 6, 1] and expected[1] == [5, 6, 1]
     plain = plain_tokenizer.load(tmp_path)
     assert [plain.encode(text) for text in texts] == expected
+    decoded = graph.decode(tf.ragged.constant(expected, tf.int32))
+    texts = [text.decode() for text in decoded.numpy().tolist()]
+    assert texts[0] == "lo@@ w ."
+    assert [plain.decode(ids) for ids in expected] == texts
 
 
 def test_a_blank_text_is_only_the_end(plain):

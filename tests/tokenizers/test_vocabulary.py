@@ -1,5 +1,6 @@
 """Vocabulary building, compared with tensor2tensor and on invalid texts."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -41,6 +42,14 @@ def test_occurrences_inside_a_longer_piece_do_not_count():
     pieces = build_word_pieces(["abcd abcd"] * 4, 27)
     assert pieces[:3] == ["<pad>_", "<EOS>_", "abcd_"]
     assert pieces[3:] == sorted("\\_u;0123456789abc<pd>EOS", reverse=True)
+
+
+def test_a_vocabulary_within_one_percent_is_close_enough():
+    """The first one has the words that occur 500 times, the second one 750 times."""
+    words = [a + b for a, b in itertools.product("abcdefghijk", repeat=2)][:69]
+    lines = [" ".join(words)] * 700 + [" ".join(words[1:])] * 400
+    assert len(build_word_pieces(lines, 101)) == 102
+    assert len(build_word_pieces(lines, 100)) == 101
 
 
 def test_line_end_in_the_text_is_escaped(tmp_path):
