@@ -55,17 +55,17 @@ def batch(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def sample_tables(
-    tables: np.ndarray,
+    tables: np.ndarray | tf.Tensor,
     limit: int,
     samples: int = 1,
     constraints: Constraints | None = None,
     **options: float,
 ) -> BeamSearchResult:
     """Samples from tables of logits, float32 (batch, vocab, vocab)."""
-    rows = len(tables)
+    rows = tables.shape[0]
     return sample(
         TableDecoder(),
-        tf.constant(tables),
+        tf.convert_to_tensor(tables),
         DecodingConfig(nbest=samples, sampling=Sampling(seed=3, **options)),
         limits=tf.constant([limit] * rows),
         keys=tf.range(rows),
@@ -168,6 +168,18 @@ def test_never_draws_pad() -> None:
         for _, ids, _ in all_hypotheses(result):
             assert ids
             assert PAD not in ids
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 3}])
+def test_graph_of_any_size_of_the_vocabulary(options: dict[str, float]) -> None:
+    tables = np.random.default_rng(4).normal(size=(5, 7, 7)).astype("float32")
+
+    @tf.function(input_signature=[tf.TensorSpec([5, None, None])], autograph=False)
+    def draw(tables: tf.Tensor) -> BeamSearchResult:
+        return sample_tables(tables, 6, samples=2, **options)
+
+    known = sample_tables(tables, 6, samples=2, **options)
+    assert all_hypotheses(draw(tables)) == all_hypotheses(known)
 
 
 def test_samples_meet_their_constraints() -> None:
