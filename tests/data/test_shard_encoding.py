@@ -11,6 +11,7 @@ from t2t_repro.data import shard_encoding
 from t2t_repro.data.shard_encoding import Chunk, encode_chunks
 from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.plain_tokenizer import SentencePieces
 from t2t_repro.tokenizers.vocabulary import PieceOptions, build_vocabulary
 from tests import tiny
 from tests.tokenizers import test_marian_tokenizer
@@ -79,6 +80,19 @@ def test_ids_of_words_that_are_not_kept(tokenizer, monkeypatch):
     monkeypatch.setattr(shard_encoding, "_LONGEST_WORD", 2)
     pairs = list(itertools.pairwise(SPACES))
     assert encode(tokenizer, pairs) == encode_in_graph(tokenizer, pairs)
+
+
+def test_a_word_of_a_byte_pair_model_is_encoded_once(tmp_path, monkeypatch):
+    build_vocabulary("sentencepiece", LINES, 300, tmp_path / "vocab.model")
+    encoded, encode_text = [], SentencePieces.encode
+
+    def record(side, text):
+        encoded.append(text)
+        return encode_text(side, text)
+
+    monkeypatch.setattr(SentencePieces, "encode", record)
+    encode(load_tokenizer(tmp_path), [("one two one", "two  three"), ("three", "one")])
+    assert sorted(encoded) == [" ", "one", "three", "two"]
 
 
 @pytest.mark.parametrize("kind", ["sentencepiece", "wordpiece"])
