@@ -22,6 +22,22 @@ def test_restore_returns_0_without_checkpoints(tmp_path):
     assert toy.fake_loop(tmp_path).restore() == 0
 
 
+def test_other_weights_become_the_checkpoint_of_step_0(tmp_path):
+    loop, copy = toy.fake_loop(tmp_path / "c"), tmp_path / "origin"
+    names = [name for name in loop.weights if name.endswith("kernel")]
+
+    def assign(weights):
+        for name in names:
+            weights[name].assign(tf.ones_like(weights[name]))
+
+    loop.begin_from(assign, copy)
+    assert toy.steps_saved(tmp_path / "c") == [0]
+    (saved,) = checkpoints.list_checkpoints(tmp_path / "c")
+    assert saved.has_optimizer
+    for tensors in (saved.tensors(), checkpoints.Checkpoint(copy, 0).tensors()):
+        assert all((tensors.read(name) == 1).all() for name in names)
+
+
 def test_rejects_a_checkpoint_of_another_model(tmp_path):
     toy.fake_loop(tmp_path, d_ff=32).save()
     with pytest.raises(UserError, match=r"step-00000000.*use the hyper-parameters"):

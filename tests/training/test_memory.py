@@ -36,6 +36,15 @@ def test_loss_in_chunks_bounds_the_memory_of_the_logits():
     assert (12_480 * each + chunk) / 1e9 == pytest.approx(measured, rel=0.15)
 
 
+@pytest.mark.parametrize(("precision", "size"), [("bfloat16", 6), ("float32", 8)])
+def test_logits_have_two_precisions(precision, size):
+    """Each one is kept in the training precision and in float32."""
+    requested = BIG.replace(precision=precision)
+    wider = requested.replace(vocab_size=BIG.vocab_size + 10)
+    fewer, more = (memory.bytes_per_position(h, 30) for h in (requested, wider))
+    assert more - fewer == 10 * size
+
+
 @pytest.mark.parametrize(("gigabytes", "positions"), [(80, 25_000), (40, 12_500)])
 def test_tokens_that_fit_for_big(gigabytes, positions):
     requested = BIG.replace(precision="bfloat16")
