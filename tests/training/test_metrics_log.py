@@ -1,5 +1,6 @@
 """Tests of TSV logs and of removing rows after a step."""
 
+import os
 import resource
 
 import pytest
@@ -27,6 +28,14 @@ def test_returns_the_steps_of_its_rows(table):
     table.add("100", "2.5")
     assert table.steps() == [50, 100]
     assert table.path.read_text() == f"{HEADER}50\t3.5\n100\t2.5\n"
+
+
+def test_a_row_is_written_before_it_is_synced(table, monkeypatch):
+    table.cut(0)
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    table.add("50", "3.5")
+    assert synced == [len(HEADER + "50\t3.5\n")]
 
 
 def test_cut_removes_rows_of_later_steps(table):

@@ -166,11 +166,12 @@ def test_rejects_other_hyper_parameters_before_preparing_data(trained_copy):
     assert len(list((trained_copy.data_dir / "encoded").iterdir())) == 1
 
 
-def test_reports_a_missing_test_split_before_training(trained_copy):
+@pytest.mark.parametrize("name", ["train.de", "test.de"])
+def test_reports_a_missing_file_before_training(trained_copy, name):
     shutil.rmtree(trained_copy.data_dir / "encoded")
     shutil.rmtree(trained_copy.model_dir)
-    (trained_copy.data_dir / "test.de").unlink()
-    with pytest.raises(UserError, match=r"test\.de does not exist"):
+    (trained_copy.data_dir / name).unlink()
+    with pytest.raises(UserError, match=f"{name} does not exist"):
         run(trained_copy)
     assert not trained_copy.model_dir.exists()
     assert not (trained_copy.data_dir / "encoded").exists()
