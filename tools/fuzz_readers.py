@@ -117,12 +117,12 @@ def _fuzz_forked(name: str, files: Path, arguments: Namespace, seconds: int) -> 
         (corpus / f"seed-{number}").write_bytes(seed)
         if not readers.read(seed):
             raise UserError(f"{name}: a valid file is refused")
-    # The imports and the first calls have reserved their memory.
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + (arguments.megabytes << 20)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
     def read(data: bytes) -> None:
+        # The limit is that of one input: other software keeps memory of earlier ones.
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * resource.getpagesize() + (arguments.megabytes << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
         try:
             readers.read(data)
         except Exception as error:
