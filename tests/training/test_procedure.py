@@ -288,6 +288,13 @@ def test_reports_the_lines_of_the_pairs_of_a_skipped_step(skipping):
     assert sorted(numbers) == [3, 4, *range(6, 61)]
 
 
+@pytest.mark.medium
+def test_traces_no_step_by_default(skipping):
+    model_dir, *_ = skipping
+    assert list((model_dir / "tensorboard").iterdir())
+    assert not list(model_dir.rglob("*.xplane.pb"))
+
+
 def test_batching_follows_the_hyper_parameters():
     config = make_batching_config(hparams.load("multi30k,max_length=99"))
     assert (config.tokens_per_batch, config.kind) == (4096, "sorted")
