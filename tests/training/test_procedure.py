@@ -12,6 +12,9 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import hparams
+from t2t_repro.batches import pipeline
+from t2t_repro.data.augmentation import Augmentation
+from t2t_repro.data.prepared_data import prepare
 from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.files import FilesProblem
 from t2t_repro.runs.averaging import average_checkpoints
@@ -21,6 +24,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.training import procedure
 from t2t_repro.training.procedure import make_batching_config, train_and_score
 from t2t_repro.training.run import Run
+from t2t_repro.training.training_pairs import TrainingPairs
 
 
 class Interrupting(io.StringIO):
@@ -36,22 +40,23 @@ class Interrupting(io.StringIO):
         return super().write(text)
 
 
+def settings_of(trained, overrides="", **settings):
+    """Returns the settings of another run on a training's data."""
+    return Run(
+        hparams=hparams.load(",".join(filter(None, [str(trained.hparams), overrides]))),
+        problem=FilesProblem(str(trained.data_dir), None, None),
+        data_dir=trained.data_dir,
+        model_dir=ModelDir(trained.model_dir),
+        strategy=tf.distribute.get_strategy(),
+        **settings,
+    )
+
+
 def run(trained, overrides="", stream=None, **settings):
     """Runs the procedure; returns its result and its log lines."""
-    stream, spec = stream or io.StringIO(), str(trained.hparams)
-    data_dir = str(trained.data_dir)
-    result = train_and_score(
-        Run(
-            hparams=hparams.load(",".join(filter(None, [spec, overrides]))),
-            problem=FilesProblem(data_dir, None, None),
-            data_dir=trained.data_dir,
-            model_dir=ModelDir(trained.model_dir),
-            strategy=tf.distribute.get_strategy(),
-            stream=stream,
-            **settings,
-        )
-    )
-    return result, stream.getvalue().splitlines()
+    stream = stream or io.StringIO()
+    settings = settings_of(trained, overrides, stream=stream, **settings)
+    return train_and_score(settings), stream.getvalue().splitlines()
 
 
 def weights(path):
@@ -286,6 +291,19 @@ def test_reports_the_lines_of_the_pairs_of_a_skipped_step(skipping):
     assert len(skipped) == 4
     numbers = [int(n) for n in skipped[0].partition("sentence pairs ")[2].split(", ")]
     assert sorted(numbers) == [3, 4, *range(6, 61)]
+
+
+def test_sources_are_changed_only_on_request(trained):
+    for overrides in ("", "augment_upper_case=0.5"):
+        settings = settings_of(trained, overrides, stream=io.StringIO())
+        data = prepare(settings.problem, settings.hparams, trained.data_dir, print)
+        config = make_batching_config(settings.hparams)
+        pairs = TrainingPairs(settings, data, config).batches(0, range)
+        change = Augmentation(settings.hparams, data.tokenizer).change
+        arguments = data.train, config, settings.hparams.seed
+        expected = pipeline.batches(*arguments, change=change if overrides else None)
+        for ours, theirs in zip(pairs.take(3), expected.take(3), strict=True):
+            tf.nest.map_structure(np.testing.assert_array_equal, ours, theirs)
 
 
 @pytest.mark.medium
