@@ -80,6 +80,10 @@ def test_words_without_alignment_have_their_share_of_the_translation(pairs):
     assert links.span(1, 2) == (2, 4)
 
 
+def test_the_only_word_without_alignment_is_the_whole_translation():
+    assert _Links(["one"], ["a", "b", "c"], set()).span(0, 1) == (0, 3)
+
+
 def test_the_longest_of_overlapping_matches_is_kept():
     text = '<a href="https://a.org/{0}">'
     assert ALL.find(text) == [(0, len(text))]
