@@ -74,6 +74,19 @@ def test_look_around_adds_up_to_eight_characters(expression, expected):
     assert [*find(re.compile(expression), "abcdefghi7jklmnopqr")] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("one <b>two</b> three", [1, 2]),
+        # An opening tag within a word precedes it, and a closing one follows it.
+        ("ab<b>cd</b>ef gh", [0, 1]),
+        ("a b<b>c</b>d", [1, 2]),
+    ],
+)
+def test_number_of_words_before_a_tag(line, words):
+    assert [each.word for each in ALL.remove(line).placeholders] == words
+
+
 @pytest.mark.parametrize("pairs", [set(), {(0, 0)}])
 def test_words_without_alignment_have_their_share_of_the_translation(pairs):
     links = _Links(["one", "two"], ["a", "b", "c", "d"], pairs)

@@ -11,7 +11,6 @@ from t2t_repro.fast.searchers import ParallelSearcher
 from t2t_repro.models.searcher import Searcher
 from t2t_repro.texts.sentences import MOST_CHARACTERS
 from t2t_repro.texts.translation import BLANK, Translation
-from t2t_repro.texts.windows import windows
 from t2t_repro.translation.translator import Translator
 from tests import tiny
 
@@ -179,15 +178,6 @@ def test_reads_only_the_beginning_of_an_endless_line(short):
     assert_same([result], [part])
     assert result.cut
     assert (found_blank.text, found_blank.cut) == ("", True)
-
-
-def test_windows_are_bounded_by_lines_and_by_characters():
-    lines = ["x"] * 5 + ["x" * 1_000_000] * 9 + ["x"] * 2
-    assert [len(window) for window in windows(lines, 3)] == [3, 3, 3, 3, 3, 1]
-    # A window of 2^22 characters is full after five of the long lines.
-    assert [len(window) for window in windows(lines, 100)] == [10, 6]
-    assert [line for window in windows(lines, 100) for line in window] == lines
-    assert list(windows([], 3)) == []
 
 
 @pytest.mark.medium
