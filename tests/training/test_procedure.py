@@ -15,16 +15,21 @@ from t2t_repro import hparams
 from t2t_repro.batches import pipeline
 from t2t_repro.data.augmentation import Augmentation
 from t2t_repro.data.prepared_data import prepare
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.files import FilesProblem
 from t2t_repro.runs.averaging import average_checkpoints
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
-from t2t_repro.training import procedure
+from t2t_repro.training import procedure, validator
 from t2t_repro.training.procedure import make_batching_config, train_and_score
 from t2t_repro.training.run import Run
 from t2t_repro.training.training_pairs import TrainingPairs
+from t2t_repro.training.workers import Workers
+from t2t_repro.translation.translator import Translator
+from tests import tiny
+from tests.training import toy
 
 
 class Interrupting(io.StringIO):
@@ -304,6 +309,24 @@ def test_sources_are_changed_only_on_request(trained):
         expected = pipeline.batches(*arguments, change=change if overrides else None)
         for ours, theirs in zip(pairs.take(3), expected.take(3), strict=True):
             tf.nest.map_structure(np.testing.assert_array_equal, ours, theirs)
+
+
+@pytest.mark.medium
+def test_a_validation_translates_greedily(trained_copy):
+    model = tiny.random_model()
+    settings = settings_of(trained_copy, stream=io.StringIO())
+    data = prepare(settings.problem, settings.hparams, trained_copy.data_dir, print)
+    config, workers = make_batching_config(settings.hparams), Workers(settings.strategy)
+    sources = [source for source, _ in settings.problem.pairs("val")]
+    texts = []
+    for size in (1, 2):
+        search = DecodingConfig(size, extra_length=settings.hparams.decode_extra_length)
+        translator = Translator(model, data.tokenizer, search)
+        texts.append([each.text for each in translator.translate_lines(sources)])
+    validator.Validator(settings, data, model, config, workers, toy.monitor(), "")(9)
+    table = trained_copy.model_dir / "validation" / "val.tsv"
+    lines = table.read_text("utf-8").split("\n")[:-1]
+    assert [line.split("\t")[2] for line in lines] == texts[0] != texts[1]
 
 
 @pytest.mark.medium
