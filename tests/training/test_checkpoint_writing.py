@@ -96,15 +96,13 @@ def test_a_finished_training_completes_an_interrupted_deletion(tmp_path, monkeyp
             raise OSError(errno.EIO, "broken disk")
         unlink(path, **options)
 
+    loop = toy.fake_loop(tmp_path, **settings)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", fail)
         with pytest.raises(OSError, match="broken disk"):
-            toy.fake_loop(tmp_path, **settings).run(
-                toy.batches, toy.monitor(), toy.never
-            )
-    assert [c.has_optimizer for c in checkpoints.list_checkpoints(tmp_path)] == [
-        True
-    ] * 3
+            loop.run(toy.batches, toy.monitor(), toy.never)
+    saved = checkpoints.list_checkpoints(tmp_path)
+    assert [each.has_optimizer for each in saved] == [True, True, True]
     again = toy.fake_loop(tmp_path, **settings)
     assert again.restore() == 6
     assert again.run(toy.batches, toy.monitor(), toy.never)
