@@ -174,9 +174,9 @@ class Slurm:
         while self._states(job)[0] in (("RUNNING", 0), ("COMPLETING", 0)):
             if way == "limit":  # Slurm looks at it every 30 s.
                 self._signal("STOP")
-                time.sleep(2)
+                time.sleep(4)
                 self._signal("CONT")
-            time.sleep(0.2)
+            time.sleep(0.05)
         if way == "limit" and self._states(job)[0][1]:
             self.run("scontrol", "update", f"JobId={job}", "TimeLimit=60")
 
